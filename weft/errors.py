@@ -1,0 +1,57 @@
+"""The errors Weft raises, each naming the query, the place in its SQL and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A one-based line and column in a query's text."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class WeftError(Exception):
+    """The base of every error that Weft raises on purpose."""
+
+
+class QueryError(WeftError):
+    """A query that cannot run: who, where, why, and what to write instead."""
+
+    def __init__(self, query: str, reason: str, *, place: Place | None = None, hint: str = ""):
+        self.query, self.reason, self.place, self.hint = query, reason, place, hint
+        where = f", {place}" if place else ""
+        super().__init__(f"query '{query}'{where}: {reason}" + (f" {hint}" if hint else ""))
+
+
+class ParseError(QueryError):
+    """The text is not SQL that Weft can read."""
+
+
+class RefusedError(QueryError):
+    """The SQL is good, but Weft does not run it (yet)."""
+
+
+class CheckError(QueryError):
+    """Spark cannot resolve or type the query against its source."""
+
+
+class SourceError(WeftError):
+    """A source that is missing, unreadable or has no event time."""
+
+
+class PlanError(WeftError):
+    """A plan that breaks an invariant or a choice that is not legal."""
+
+
+class RunError(WeftError):
+    """A run that failed; nothing it wrote is left as if complete."""
+
+
+class ProjectError(WeftError):
+    """A project folder or its weft.toml that cannot be used."""

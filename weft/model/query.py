@@ -1,0 +1,49 @@
+"""A query as Weft understands it: one source, one predicate, one grouping, one window, calls and outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.model.window import Window
+
+# Columns that `outputs` and `having` may read: the keys, the calls and the window of one answer.
+KEY, CALL, WINDOW = "__key_{}", "__call_{}", "__window"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One aggregate call: a function of AGGREGATES over argument SQL, under an optional FILTER."""
+
+    function: str
+    args: tuple[str, ...] = ()
+    filter: str | None = None
+
+    def __str__(self) -> str:
+        only = f" FILTER (WHERE {self.filter})" if self.filter else ""
+        return f"{self.function}({', '.join(self.args) or '*'}){only}"
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result: Spark SQL over `__key_i`, `__call_i` and `__window`; name and type are Spark's."""
+
+    sql: str
+    name: str
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One window query; every SQL text in it is in Spark's dialect over the source's own column names."""
+
+    name: str
+    text: str
+    source: str
+    time: str
+    window: Window
+    where: str | None
+    keys: tuple[str, ...]
+    calls: tuple[Call, ...]
+    outputs: tuple[Output, ...]
+    having: str | None
+    native: str
