@@ -1,0 +1,50 @@
+"""What an aggregate is: its spellings, its arity, and how it becomes components."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.aggregates.component import Lowered
+
+INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+FRACTIONAL = ("float", "double")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument's SQL and its Spark type."""
+
+    sql: str
+    type: str
+
+    @property
+    def decimal(self) -> tuple[int, int] | None:
+        """Precision and scale of a decimal argument."""
+        found = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", self.type)
+        return (int(found[1]), int(found[2])) if found else None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate function; `lower(args, only)` gives its components, `only` the FILTER clause or ''."""
+
+    name: str
+    lower: Callable[[tuple[Argument, ...], str], Lowered]
+    synonyms: tuple[str, ...] = ()
+    arity: tuple[int, int] = (1, 1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every spelling of the function, the canonical one first."""
+        return (self.name, *self.synonyms)
+
+
+class UnsupportedType(Exception):
+    """The argument's type is one that Spark aggregates and Weft does not (yet)."""
+
+
+def decimal_type(precision: int, scale: int) -> str:
+    """A decimal type bounded to 38 digits as Spark bounds it."""
+    return f"decimal({min(precision, 38)},{min(scale, 38)})"

@@ -1,0 +1,24 @@
+"""bit_and, bit_or and bit_xor over the bitwise monoids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.aggregates.base import INTEGRAL, Aggregate, Argument, UnsupportedType
+from weft.aggregates.component import Component, Lowered
+
+
+def lower_bits(name: str) -> Callable[[tuple[Argument, ...], str], Lowered]:
+    """The lowering of one bitwise aggregate."""
+
+    def lower(args: tuple[Argument, ...], only: str) -> Lowered:
+        if args[0].type not in INTEGRAL:
+            raise UnsupportedType(args[0].type)
+        return Lowered((Component(name, (f"{name}({args[0].sql}){only}",), args[0].type),))
+
+    return lower
+
+
+BIT_AND = Aggregate("bit_and", lower_bits("bit_and"))
+BIT_OR = Aggregate("bit_or", lower_bits("bit_or"))
+BIT_XOR = Aggregate("bit_xor", lower_bits("bit_xor"))

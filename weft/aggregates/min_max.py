@@ -1,0 +1,50 @@
+"""min, max, min_by, max_by and the boolean aggregates over the selective monoids."""
+
+from __future__ import annotations
+
+from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
+from weft.aggregates.component import Component, Lowered
+
+Args = tuple[Argument, ...]
+ORDERED = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
+
+
+def ordered(arg: Argument) -> Argument:
+    """The argument, if its type has an order that the kernels keep."""
+    if arg.type in ORDERED or arg.decimal:
+        return arg
+    raise UnsupportedType(arg.type)
+
+
+def lower_min(args: Args, only: str) -> Lowered:
+    """min(x); on booleans also bool_and."""
+    arg = ordered(args[0])
+    return Lowered((Component("min", (f"min({arg.sql}){only}",), arg.type),))
+
+
+def lower_max(args: Args, only: str) -> Lowered:
+    """max(x); on booleans also bool_or."""
+    arg = ordered(args[0])
+    return Lowered((Component("max", (f"max({arg.sql}){only}",), arg.type),))
+
+
+def lower_min_by(args: Args, only: str) -> Lowered:
+    """min_by(value, order): the slice with the least order lends its value."""
+    value, order = args[0], ordered(args[1])
+    columns = (f"min_by({value.sql}, {order.sql}){only}", f"min({order.sql}){only}")
+    return Lowered((Component("min_by", columns, value.type),))
+
+
+def lower_max_by(args: Args, only: str) -> Lowered:
+    """max_by(value, order): the slice with the greatest order lends its value."""
+    value, order = args[0], ordered(args[1])
+    columns = (f"max_by({value.sql}, {order.sql}){only}", f"max({order.sql}){only}")
+    return Lowered((Component("max_by", columns, value.type),))
+
+
+MIN = Aggregate("min", lower_min)
+MAX = Aggregate("max", lower_max)
+MIN_BY = Aggregate("min_by", lower_min_by, arity=(2, 2))
+MAX_BY = Aggregate("max_by", lower_max_by, arity=(2, 2))
+BOOL_AND = Aggregate("bool_and", lower_min, ("every",))
+BOOL_OR = Aggregate("bool_or", lower_max, ("any", "some"))

@@ -1,0 +1,81 @@
+"""Variance, deviation, skewness, kurtosis, covariance and correlation over mergeable central moments.
+
+A slice keeps its count, mean and central moments; two slices merge by Chan's formulas, which add no large
+numbers to take them away again. Spark's own aggregates give a slice's moments, so one pass of the JVM is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
+from weft.aggregates.component import Component, Lowered
+from weft.aggregates.count_sum_avg import counted
+
+Args = tuple[Argument, ...]
+Lower = Callable[[Args, str], Lowered]
+
+
+def numeric(arg: Argument) -> Argument:
+    """The argument as a double, as Spark's statistical aggregates take it."""
+    if arg.type not in (*INTEGRAL, *FRACTIONAL, "string", "void") and not arg.decimal:
+        raise UnsupportedType(arg.type)
+    return arg if arg.type == "double" else Argument(f"CAST({arg.sql} AS DOUBLE)", "double")
+
+
+def moments(arg: Argument, only: str, order: int) -> Component:
+    """Count, mean and central moments up to `order` of a slice, solved from Spark's own aggregates."""
+    x = numeric(arg).sql
+    count, m2 = f"count({x}){only}", f"(var_pop({x}){only} * count({x}){only})"
+    # A slice of equal values has that very value as its mean, so that merged slices of equal values keep m2 = 0.
+    mean = f"IF(var_pop({x}){only} = 0, max({x}){only}, avg({x}){only})"
+    m3 = f"coalesce(skewness({x}){only} * pow({m2}, 1.5) / nullif(sqrt({count}), 0), IF({m2} = 0, 0D, {m2}))"
+    m4 = f"coalesce((kurtosis({x}){only} + 3) * {m2} * {m2} / nullif({count}, 0), IF({m2} = 0, 0D, {m2}))"
+    columns = (count, mean, m2, m3, m4)[: order + 1]
+    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1])
+
+
+def comoments(args: Args, only: str) -> Component:
+    """Count, means and second moments of the rows where both arguments are non-null."""
+    x, y = (numeric(a).sql for a in args)
+    both = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
+    paired = only.replace("(WHERE ", f"(WHERE {both} AND (", 1) + ")" if only else f" FILTER (WHERE {both})"
+    mean_x = f"IF(regr_sxx({y}, {x}){only} = 0, max({x}){paired}, regr_avgx({y}, {x}){only})"
+    mean_y = f"IF(regr_syy({y}, {x}){only} = 0, max({y}){paired}, regr_avgy({y}, {x}){only})"
+    sums = tuple(f"{f}({y}, {x}){only}" for f in ("regr_sxy", "regr_sxx", "regr_syy"))
+    return Component("comoments", (f"count({x}, {y}){only}", mean_x, mean_y, *sums), "double", ("sxy", "sxx", "syy"))
+
+
+def moment(order: int, sql: str) -> Lower:
+    """The lowering of an aggregate of one argument: `{0}` its moments, `{1}` its count."""
+
+    def lower(args: Args, only: str) -> Lowered:
+        return Lowered((moments(args[0], only, order), counted((numeric(args[0]),), only)), sql)
+
+    return lower
+
+
+def comoment(sql: str) -> Lower:
+    """The lowering of an aggregate of two arguments: `{0}` their comoments, `{1}` their count."""
+
+    def lower(args: Args, only: str) -> Lowered:
+        return Lowered((comoments(args, only), counted(tuple(numeric(a) for a in args), only)), sql)
+
+    return lower
+
+
+POPULATION = "CASE WHEN {1} > 0 THEN {0.m2} / {1} END"
+SAMPLE = "CASE WHEN {1} > 1 THEN {0.m2} / ({1} - 1) END"
+SKEW = "CASE WHEN {1} > 0 AND {0.m2} <> 0 THEN sqrt({1}) * {0.m3} / sqrt({0.m2} * {0.m2} * {0.m2}) END"
+KURT = "CASE WHEN {1} > 0 AND {0.m2} <> 0 THEN {1} * {0.m4} / ({0.m2} * {0.m2}) - 3D END"
+CORRELATION = "CASE WHEN {1} > 1 AND {0.sxx} <> 0 AND {0.syy} <> 0 THEN {0.sxy} / sqrt({0.sxx} * {0.syy}) END"
+
+VAR_POP = Aggregate("var_pop", moment(2, POPULATION))
+VAR_SAMP = Aggregate("var_samp", moment(2, SAMPLE), ("variance",))
+STDDEV_POP = Aggregate("stddev_pop", moment(2, f"sqrt({POPULATION})"))
+STDDEV_SAMP = Aggregate("stddev_samp", moment(2, f"sqrt({SAMPLE})"), ("stddev", "std"))
+SKEWNESS = Aggregate("skewness", moment(3, SKEW))
+KURTOSIS = Aggregate("kurtosis", moment(4, KURT))
+COVAR_POP = Aggregate("covar_pop", comoment("CASE WHEN {1} > 0 THEN {0.sxy} / {1} END"), arity=(2, 2))
+COVAR_SAMP = Aggregate("covar_samp", comoment("CASE WHEN {1} > 1 THEN {0.sxy} / ({1} - 1) END"), arity=(2, 2))
+CORR = Aggregate("corr", comoment(CORRELATION), arity=(2, 2))
