@@ -1,0 +1,40 @@
+# Everything a fresh machine with Python 3.11+ and make needs: `make demo` runs the main job, `make test` the tests.
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup java demo test check bench lock clean
+.DEFAULT_GOAL := help
+
+help:                     ## list the targets
+	@grep -E '^[a-z]+: .*## |^[a-z]+: +## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+setup: $(READY) java      ## build .venv from requirements.lock and find (or install) Java 17+
+
+$(READY): requirements.lock
+	@sh scripts/venv.sh
+	@touch $@
+
+java:
+	@sh scripts/java.sh
+
+demo: setup               ## run the main job: trades, 40+ queries, Parquet and an HTML report
+	@$(BIN)/python -m weft.demo $(ARGS)
+
+test: setup               ## run the tests: unit, then Spark (ARGS="--cases 2000" for a longer differential run)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY)           ## run ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: setup              ## measure many windows against one pass, Spark's own and Polars
+	@$(BIN)/python bench/many_windows.py $(ARGS)
+
+lock:                     ## remake requirements.lock from pyproject.toml
+	@test -x $(BIN)/python || python3 -m venv .venv
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --extra jit --universal --quiet \
+	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
+
+clean:                    ## remove .venv and the caches
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out

@@ -1,0 +1,54 @@
+"""What every test shares: one Spark session, the hypothesis profile, and the `spark` mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK_TESTS = Path(__file__).parent / "spark"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Lets `--cases N` set how many examples each hypothesis test draws, and `--random` draw new ones each run."""
+    parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
+    parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the one profile; the same examples come each run unless `--random` is given."""
+    # A Spark query takes longer than hypothesis's deadline, and its first call longer than its health check allows.
+    slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+    settings.register_profile(
+        "weft",
+        max_examples=config.getoption("--cases"),
+        derandomize=not config.getoption("--random"),
+        deadline=None,
+        suppress_health_check=slow,
+        print_blob=True,
+    )
+    settings.load_profile("weft")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks every test under tests/spark with `spark`."""
+    for item in items:
+        if SPARK_TESTS in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one session of the test run: two cores, few partitions, UTC."""
+    from weft.spark.session import local_session
+
+    options = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"}
+    session = local_session("weft-tests", cores="2", **options)
+    yield session
+    session.stop()
