@@ -1,0 +1,34 @@
+"""The file formats Weft reads and writes, in one visible list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format by its Spark name, with the suffixes that tell it."""
+
+    name: str
+    suffixes: tuple[str, ...] = ()
+
+
+PARQUET = Format("parquet", (".parquet", ".pq"))
+CSV = Format("csv", (".csv", ".csv.gz"))
+JSON = Format("json", (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz"))
+ORC = Format("orc", (".orc",))
+NOOP = Format("noop")
+
+READABLE: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
+WRITABLE: tuple[Format, ...] = (*READABLE, NOOP)
+
+
+def find(name: str, formats: tuple[Format, ...]) -> Format | None:
+    """The format of that name, in any case of letters."""
+    return next((item for item in formats if item.name == name.lower()), None)
+
+
+def listed(formats: tuple[Format, ...]) -> str:
+    """The names as people read them: a, b or c."""
+    *rest, last = (item.name for item in formats)
+    return f"{', '.join(rest)} or {last}"

@@ -1,0 +1,43 @@
+"""Sinks: the names a run can write to, as the user spells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.errors import RunError
+from weft.io.formats import NOOP, WRITABLE, Format, find, listed
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where results go: a format and a folder, or nowhere for `noop`."""
+
+    format: str
+    path: str | None = None
+
+
+def parse_sink(text: str, base: Sink) -> Sink:
+    """The sink that `noop`, `FORMAT`, `FORMAT:PATH` or `PATH` names; `base` gives what the text leaves out."""
+    head, colon, rest = text.partition(":")
+    chosen = find(head, WRITABLE)
+    if chosen is None or rest.startswith("//"):
+        return make_sink(base.format if base.format != NOOP.name else "parquet", text)
+    return make_sink(chosen.name, rest if colon else base.path)
+
+
+def make_sink(format: str, path: str | None) -> Sink:
+    """A sink whose format exists and that has a folder wherever it needs one."""
+    chosen = named_format(format)
+    if chosen is NOOP:
+        return Sink(NOOP.name)
+    if not path:
+        raise RunError(f"the {chosen.name} sink needs a folder: write {chosen.name}:PATH.")
+    return Sink(chosen.name, path)
+
+
+def named_format(name: str) -> Format:
+    """The writable format of that name."""
+    chosen = find(name, WRITABLE)
+    if chosen is None:
+        raise RunError(f"unknown format '{name}': write {listed(WRITABLE)}.")
+    return chosen

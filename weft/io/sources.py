@@ -1,0 +1,86 @@
+"""Sources: a path and a format become a DataFrame, or an error that says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.errors import SourceError
+from weft.io.formats import READABLE, Format, find, listed
+
+# Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
+DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
+
+
+def read_source(
+    spark: SparkSession, path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The files at `path` as a DataFrame; the format is named, or told by the suffix."""
+    path = str(path)
+    require_path(path)
+    chosen = named_format(format) if format else told_format(path)
+    settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
+    try:
+        return spark.read.format(chosen.name).options(**settings).load(path)
+    except PySparkException as error:
+        raise SourceError(f"cannot read '{path}' as {chosen.name}: {first_line(error)}") from error
+
+
+def is_remote(path: str) -> bool:
+    """Whether the path is a URI that only Spark can look into."""
+    return "://" in path
+
+
+def require_path(path: str) -> None:
+    """Raises where a local path names nothing."""
+    if not path:
+        raise SourceError("a source needs a path, and this one is empty.")
+    if is_remote(path):
+        return
+    local = Path(path)
+    # A pattern is Spark's to expand, so only the folder before its first wild card can be looked at.
+    fixed = Path(*(part for part in local.parts[: first_wild(local)]))
+    if not fixed.exists():
+        raise SourceError(f"there is nothing at '{path}': give the path of an existing file or folder.")
+
+
+def first_wild(path: Path) -> int:
+    """The place of the first path part with a wild card, or the number of parts."""
+    wild = (number for number, part in enumerate(path.parts) if any(sign in part for sign in "*?[{"))
+    return next(wild, len(path.parts))
+
+
+def named_format(name: str) -> Format:
+    """The readable format of that name."""
+    chosen = find(name, READABLE)
+    if chosen is None:
+        raise SourceError(f"unknown format '{name}': write {listed(READABLE)}.")
+    return chosen
+
+
+def told_format(path: str) -> Format:
+    """The format told by the path's suffix, or by the files in a folder."""
+    told = by_suffix(path) or by_files(Path(path))
+    if told is None:
+        raise SourceError(f"cannot tell the format of '{path}': name it, {listed(READABLE)}.")
+    return told
+
+
+def by_suffix(path: str) -> Format | None:
+    """The format whose suffix ends the path."""
+    return next((item for item in READABLE if path.lower().endswith(item.suffixes)), None)
+
+
+def by_files(folder: Path) -> Format | None:
+    """The one format of the data files in a folder, if they agree."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file()) if folder.is_dir() else ()
+    seen = {by_suffix(file.name) for file in files if not file.name.startswith(("_", "."))}
+    return seen.pop() if len(seen) == 1 else None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
