@@ -1,0 +1,1 @@
+"""Plans as lists of stages, which explain prints and the runners execute."""

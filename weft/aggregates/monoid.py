@@ -1,0 +1,149 @@
+"""The monoids that kernels fold: arrays in, arrays out, and the properties that decide which kernel is legal.
+
+A state is a tuple of equally long arrays, one per field; element i of all of them is one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+State = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """An associative `combine` with an identity; `invertible` and `idempotent` open faster kernels."""
+
+    name: str
+    combine: Callable[[State, State], State]
+    identity: Callable[[State], tuple]
+    invertible: Callable[[State], bool]
+    idempotent: bool = False
+    ufunc: np.ufunc | None = None
+
+    def empty(self, like: State, size: int) -> State:
+        """A state of `size` identities."""
+        return tuple(np.full(size, e, a.dtype) for e, a in zip(self.identity(like), like, strict=True))
+
+    def reduce_runs(self, state: State, first: np.ndarray) -> State:
+        """One value per run, where run i spans `first[i]` up to `first[i + 1]`."""
+        size = len(state[0])
+        if len(first) == size:
+            return state
+        if self.ufunc is not None:
+            return tuple(self.ufunc.reduceat(a, first) for a in state)
+        return _pairwise(self, state, first, size)
+
+
+def _pairwise(monoid: Monoid, state: State, first: np.ndarray, size: int) -> State:
+    """Fold runs by combining neighbours of the same run until each run is one value."""
+    run = np.repeat(np.arange(len(first)), np.diff(np.append(first, size)))
+    while len(run) > len(first):
+        inside = np.arange(len(run)) - np.searchsorted(run, run)
+        even = np.flatnonzero(inside % 2 == 0)
+        paired = even[np.flatnonzero(np.append(run[1:] == run[:-1], False)[even])]
+        merged = monoid.combine(tuple(a[paired] for a in state), tuple(a[paired + 1] for a in state))
+        kept = tuple(a[even].copy() for a in state)
+        place = np.searchsorted(even, paired)
+        for target, value in zip(kept, merged, strict=True):
+            target[place] = value
+        state, run = kept, run[even]
+    return state
+
+
+def _fieldwise(ufunc: np.ufunc) -> Callable[[State, State], State]:
+    def combine(a: State, b: State) -> State:
+        return tuple(ufunc(x, y) for x, y in zip(a, b, strict=True))
+
+    return combine
+
+
+def _lowest(array: np.ndarray) -> float | int | bool:
+    if array.dtype.kind == "f":
+        return -np.inf
+    return False if array.dtype.kind == "b" else int(np.iinfo(array.dtype).min)
+
+
+def _highest(array: np.ndarray) -> float | int | bool:
+    # NaN is the largest value in Spark's order, and fmin ignores it beside any other.
+    if array.dtype.kind == "f":
+        return np.nan
+    return True if array.dtype.kind == "b" else int(np.iinfo(array.dtype).max)
+
+
+def _exact(state: State) -> bool:
+    return all(a.dtype.kind in "iu" for a in state)
+
+
+def _never(state: State) -> bool:
+    return False
+
+
+def ufunc_monoid(name: str, ufunc: np.ufunc, identity: Callable[[np.ndarray], object], *, idempotent: bool = False,
+                 invertible: Callable[[State], bool] = _never) -> Monoid:
+    """A monoid whose combine is one ufunc, field by field."""
+    return Monoid(name, _fieldwise(ufunc), lambda s: tuple(identity(a) for a in s), invertible, idempotent, ufunc)
+
+
+def _safe_ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole, and 0 where the whole is empty."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
+
+
+def _keep_nonempty(a: State, b: State, merged: State) -> State:
+    """The other side as it is where one side is empty, so that no inf·0 of an empty side leaves a NaN."""
+    left, right = b[0] == 0, a[0] == 0
+    if not (left.any() or right.any()):
+        return merged
+    return tuple(np.where(left, x, np.where(right, y, m)) for x, y, m in zip(a, b, merged, strict=True))
+
+
+def merge_moments(a: State, b: State) -> State:
+    """Merge (n, mean, m2[, m3[, m4]]) of two sides (Chan et al.; Pébay 2008), as Spark's CentralMomentAgg does."""
+    na, nb = a[0], b[0]
+    n = na + nb
+    with np.errstate(all="ignore"):
+        delta = b[1] - a[1]
+        share = _safe_ratio(delta, n)
+        mean = a[1] + share * nb
+        m2 = a[2] + b[2] + delta * share * na * nb
+        merged: State = (n, mean, m2)
+        if len(a) > 3:
+            m3 = a[3] + b[3] + share * share * delta * na * nb * (na - nb) + 3 * share * (na * b[2] - nb * a[2])
+            merged = (*merged, m3)
+        if len(a) > 4:
+            cross = share * share * share * delta * na * nb * (na * na - na * nb + nb * nb)
+            squares = 6 * share * share * (na * na * b[2] + nb * nb * a[2])
+            merged = (*merged, a[4] + b[4] + cross + squares + 4 * share * (na * b[3] - nb * a[3]))
+    return _keep_nonempty(a, b, merged)
+
+
+def merge_comoments(a: State, b: State) -> State:
+    """Merge (n, mean x, mean y, sxy, sxx, syy) of two sides."""
+    na, nb = a[0], b[0]
+    n = na + nb
+    with np.errstate(all="ignore"):
+        dx, dy = b[1] - a[1], b[2] - a[2]
+        weight = _safe_ratio(na * nb, n)
+        means = (a[1] + _safe_ratio(dx, n) * nb, a[2] + _safe_ratio(dy, n) * nb)
+        sums = (a[3] + b[3] + dx * dy * weight, a[4] + b[4] + dx * dx * weight, a[5] + b[5] + dy * dy * weight)
+    return _keep_nonempty(a, b, (n, *means, *sums))
+
+
+def _zeros(state: State) -> tuple:
+    return tuple(0 for _ in state)
+
+
+ADD = ufunc_monoid("add", np.add, lambda a: 0, invertible=_exact)
+MIN = ufunc_monoid("min", np.fmin, _highest, idempotent=True)
+MAX = ufunc_monoid("max", np.maximum, _lowest, idempotent=True)
+BIT_AND = ufunc_monoid("bit_and", np.bitwise_and, lambda a: -1, idempotent=True)
+BIT_OR = ufunc_monoid("bit_or", np.bitwise_or, lambda a: 0, idempotent=True)
+BIT_XOR = ufunc_monoid("bit_xor", np.bitwise_xor, lambda a: 0)
+MOMENTS = Monoid("moments", merge_moments, _zeros, _never)
+COMOMENTS = Monoid("comoments", merge_comoments, _zeros, _never)
+
+MONOIDS: tuple[Monoid, ...] = (ADD, MIN, MAX, BIT_AND, BIT_OR, BIT_XOR, MOMENTS, COMOMENTS)

@@ -1,0 +1,15 @@
+"""Choosing a kernel: the cheapest one that the monoid's algebra allows."""
+
+from __future__ import annotations
+
+from weft.aggregates.monoid import Monoid, State
+from weft.final.chain import chain
+from weft.final.doubling import doubling
+from weft.final.prefix import prefix
+
+
+def choose(monoid: Monoid, cells: State):
+    """Prefix differences for exact sums, doubling for idempotent monoids, a chain for all others."""
+    if monoid.invertible(cells):
+        return prefix
+    return doubling if monoid.idempotent else chain

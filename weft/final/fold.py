@@ -1,0 +1,143 @@
+"""Fold: slices of many keys into the answers of many windows, tile by tile.
+
+A tile is a stretch of the line of cells that fits the cache. Per tile every lane becomes dense cells, a kernel
+slides all windows over them, and the answers that exist are gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.aggregates.monoid import ADD, State
+from weft.final.choose import choose
+from weft.final.lanes import Decoded, Lane
+from weft.final.layout import Grid, Layout, Reach, grids, lay_out
+from weft.model.window import Window
+
+TILE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices sorted by key and start: the key's number, the slice's start, and how many rows it holds."""
+
+    key: np.ndarray
+    start: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of one window: row i holds the answers `offsets[i]` … `offsets[i + 1]` of the key of slice `row[i]`.
+
+    The windows of a row start at `first[i]` and follow each other by one slide, unless `starts` lists every start.
+    """
+
+    window: int
+    row: np.ndarray
+    offsets: np.ndarray
+    first: np.ndarray
+    starts: np.ndarray | None
+    rows: np.ndarray
+    lanes: tuple[Decoded, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One tile's slices: their places relative to the tile, offsets within the cell, and which slices they are."""
+
+    place: np.ndarray
+    offset: np.ndarray
+    span: slice
+    size: int
+
+
+def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane]) -> Iterator[Answers]:
+    """Every answer of every window, a batch of rows at a time."""
+    if len(slices.start) == 0:
+        return
+    for grid in grids(windows):
+        cell, offset = np.divmod(slices.start - grid.phase, grid.slide)
+        layout = lay_out(slices.key, cell, grid.gap)
+        tile = max(TILE, 2 * grid.gap)
+        for low in range(0, layout.size, tile):
+            yield from fold_tile(slices, grid, layout, offset, low, min(low + tile, layout.size), lanes)
+
+
+def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, low: int, high: int,
+              lanes: Sequence[Lane]) -> Iterator[Answers]:
+    """The answers of the windows that start in the tile [low, high) of the line."""
+    first, last = np.searchsorted(layout.place, (low, high + grid.gap + 1))
+    span = slice(int(first), int(last))
+    cells = Cells(layout.place[span] - low, offset[span], span, high - low + grid.gap + 1)
+    size = high - low
+    counts = slide(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), grid.reaches, size)
+    values = [slide(cells, lane, grid.reaches, size) for lane in lanes]
+    marks = [slide(cells, presence(lane), grid.reaches, size) if lane.valid is not None else None for lane in lanes]
+    for reach, (rows,) in zip(grid.reaches, counts, strict=True):
+        folded = [next(v) for v in values]
+        valid = [next(m)[0] if m is not None else None for m in marks]
+        here = np.flatnonzero(rows)
+        if len(here):
+            sent = tuple(gather(*pair, here) for pair in zip(lanes, folded, valid, strict=True))
+            yield answers(grid, reach, layout, low, here, rows[here], sent)
+
+
+def presence(lane: Lane) -> Lane:
+    """A lane that counts the slices in which the other one has a value."""
+    assert lane.valid is not None
+    return Lane(ADD, (lane.valid.astype(np.int64),), None, lane.decode)
+
+
+def slide(cells: Cells, lane: Lane, reaches: Sequence[Reach], size: int) -> Iterator[State]:
+    """For each reach, the fold of the lane over the window that starts at each of the first `size` cells."""
+    whole = dense(cells, lane, None)
+    rests = {rest: dense(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
+    folds = choose(lane.monoid, whole)(lane.monoid, whole, [r.length for r in reaches], size)
+    for reach, state in zip(reaches, folds, strict=True):
+        if reach.rest:
+            tail = tuple(a[reach.length : reach.length + size] for a in rests[reach.rest])
+            state = lane.monoid.combine(state, tail)
+        yield state
+
+
+def dense(cells: Cells, lane: Lane, rest: int | None) -> State:
+    """The lane as one value per cell, of all its slices or of those in the first `rest` microseconds."""
+    state, place = tuple(a[cells.span] for a in lane.state), cells.place
+    if rest is not None:
+        early = cells.offset < rest
+        state, place = tuple(a[early] for a in state), place[early]
+    line = lane.monoid.empty(lane.state, cells.size)
+    if len(place):
+        first = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+        for target, value in zip(line, lane.monoid.reduce_runs(state, first), strict=True):
+            target[place[first]] = value
+    return line
+
+
+def gather(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray) -> Decoded:
+    """The values and marks of the answers that exist."""
+    values, marks = lane.decode(tuple(a[here] for a in state))
+    if valid is None:
+        return values, marks
+    there = valid[here] > 0
+    return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)
+
+
+def answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,
+            lanes: tuple[Decoded, ...]) -> Answers:
+    """The gathered answers cut into one row per run, with the times at which their windows start."""
+    place = here + low
+    begin = int(np.searchsorted(layout.segment, place[0], "right")) - 1
+    end = int(np.searchsorted(layout.segment, place[-1], "right"))
+    cuts = np.append(np.searchsorted(place, layout.segment[begin:end]), len(place))
+    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
+    run, offsets = begin + filled, np.append(cuts[filled], len(place))
+    shift = layout.cell[run] - layout.base[run]
+    first = (place[offsets[:-1]] + shift) * grid.slide + grid.phase
+    gapless = np.array_equal(place[offsets[1:] - 1] - place[offsets[:-1]], np.diff(offsets) - 1)
+    starts = None if gapless else (place + np.repeat(shift, np.diff(offsets))) * grid.slide + grid.phase
+    return Answers(reach.window, layout.row[run], offsets, first, starts, rows, lanes)

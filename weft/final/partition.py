@@ -1,0 +1,152 @@
+"""One partition of slices, Arrow batches in and Arrow batches of answers out. Runs in a Spark worker, without Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weft.aggregates.component import ROWS, Component
+from weft.final.fold import Answers, Slices, fold
+from weft.final.lanes import Decoded, Lane, encode
+from weft.stages.definition import FinalStage
+
+BATCH = 1 << 15
+
+
+def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The answers of one partition: columns keys, slice start and components in, answers as arrays out."""
+    received = list(batches)
+    if sum(b.num_rows for b in received) == 0:
+        return
+    columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
+    keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
+    number = number_keys(keys, len(start))
+    order = sort_order(number, start)
+    lanes = encode_lanes(stage, columns[stage.keys + 1 :])
+    rows = rows_of(stage, lanes, len(start))
+    elided = {i for i, c in enumerate(stage.components) if c is not ROWS and is_rows(c, lanes[i], rows)}
+    kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
+    slices = Slices(number[order], start[order], rows[order])
+    yield from batched(
+        to_batch(stage, answers, dict(zip(kept, answers.lanes, strict=True)), keys, order)
+        for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept])
+    )
+
+
+def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:
+    """A number per distinct key."""
+    number, distinct = np.zeros(size, np.int64), 1
+    for column in keys:
+        codes, count = encode_key(column)
+        if distinct * count > 2**62:
+            number, distinct = compact(number)
+        number, distinct = number * count + codes, distinct * count
+    return number
+
+
+def compact(number: np.ndarray) -> tuple[np.ndarray, int]:
+    """The same numbering without holes."""
+    distinct, dense = np.unique(number, return_inverse=True)
+    return dense.astype(np.int64), len(distinct)
+
+
+def encode_key(column: pa.Array) -> tuple[np.ndarray, int]:
+    """A code per distinct value of one key column, null being a value; nested types go by their text."""
+    try:
+        encoded = column.dictionary_encode(null_encoding="encode")
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        encoded = pa.array([repr(v) for v in column.to_pylist()], pa.string()).dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(len(encoded.dictionary), 1)
+
+
+def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The order by key, then by slice start; one integer sort where both fit into 63 bits."""
+    low = int(start.min())
+    span = int(start.max()) - low + 1
+    if (int(number.max()) + 1) * span < 2**63:
+        return np.argsort(number * span + (start - low), kind="stable")
+    return np.lexsort((start, number))
+
+
+def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane]:
+    """A lane per component."""
+    lanes, at = [], 0
+    for component in stage.components:
+        upto = at + len(component.columns)
+        lanes.append(encode(component, columns[at:upto], decimal_of(component), stage.ansi))
+        at = upto
+    return lanes
+
+
+def decimal_of(component: Component) -> pa.DataType:
+    """The Arrow type of a decimal component's answers."""
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", component.type)
+    return pa.decimal128(int(found[1]), int(found[2])) if found else pa.null()
+
+
+def rows_of(stage: FinalStage, lanes: Sequence[Lane], size: int) -> np.ndarray:
+    """How many rows each slice holds, or one where nobody asks."""
+    return lanes[stage.components.index(ROWS)].state[0] if stage.sends_rows else np.ones(size, np.int64)
+
+
+def is_rows(component: Component, lane: Lane, rows: np.ndarray) -> bool:
+    """Whether a count equals the number of rows in every slice, so that it need not be folded or sent."""
+    return component.monoid == "count" and np.array_equal(lane.state[0], rows)
+
+
+def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],
+             order: np.ndarray) -> pa.RecordBatch:
+    """One batch of the wire format: a row per key and window, values as arrays along time."""
+    size, window = len(answers.row), stage.windows[answers.window]
+    offsets = pa.array(answers.offsets, pa.int32())
+    taken = pa.array(order[answers.row])
+    columns: list[pa.Array] = [pa.array(np.full(size, answers.window, np.int32)), *(k.take(taken) for k in keys)]
+    columns += [pa.array(answers.first)]
+    columns += [pa.array(np.full(size, v, np.int64)) for v in (window.slide, window.range)]
+    columns.append(listed(offsets, None if answers.starts is None else pa.array(answers.starts), pa.int64()))
+    for i, component in enumerate(stage.components):
+        if component == ROWS:
+            columns.append(listed(offsets, pa.array(answers.rows), pa.int64()))
+        else:
+            columns += component_columns(component, lanes.get(i), offsets)
+    return pa.record_batch(columns, names=[f"_{i}" for i in range(len(columns))])
+
+
+def component_columns(component: Component, decoded: Decoded | None, offsets: pa.Array) -> list[pa.Array]:
+    """A component's values, one array a row and field, and its marks if it may be null."""
+    if decoded is None:
+        return [listed(offsets, None, pa.int64())]
+    values, marks = decoded
+    columns = [listed(offsets, v, v.type) for v in values]
+    if component.nullable:
+        columns.append(listed(offsets, None if marks is None else pa.array(marks), pa.int8()))
+    return columns
+
+
+def listed(offsets: pa.Array, values: pa.Array | None, kind: pa.DataType) -> pa.Array:
+    """Values cut into lists, or as many nulls."""
+    if values is None:
+        return pa.nulls(len(offsets) - 1, pa.list_(kind))
+    return pa.ListArray.from_arrays(offsets, values)
+
+
+def batched(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches joined until they are worth sending."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += piece.nbytes
+        if size >= 8 * BATCH:
+            yield joined(held)
+            held, size = [], 0
+    if held:
+        yield joined(held)
+
+
+def joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Several batches as one."""
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)

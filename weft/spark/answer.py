@@ -1,0 +1,66 @@
+"""The answer stage on Spark: arrays become rows, calls are lowered, HAVING and outputs projected, all in the JVM."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.aggregates.component import ROWS, Component
+from weft.model.query import CALL, KEY, WINDOW
+from weft.stages.build import value_column
+from weft.stages.definition import AnswerStage, FinalStage, PartialStage
+
+START = "coalesce(starts[pos], first + pos * slide)"
+
+
+def timestamp(sql: str, kind: str) -> str:
+    """Spark SQL for microseconds since the epoch as the window's timestamp type."""
+    if kind == "timestamp_ntz":
+        return f"timestampadd(MICROSECOND, {sql}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+    return f"timestamp_micros({sql})"
+
+
+def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
+    """The rows of every query of the stage, with `w` the number of their window and the outputs `o0 …`."""
+    exploded = explode(wire, final)
+    begin, end = timestamp(START, partial.time_type), timestamp(f"{START} + range", partial.time_type)
+    window = f"named_struct('start', {begin}, 'end', {end}) AS {WINDOW}"
+    keys = [f"k{i} AS {KEY.format(i)}" for i in range(final.keys)]
+    fields = ["w", "pos", "first", "slide", "range", "starts", *(f"k{i}" for i in range(final.keys))]
+    read = exploded.selectExpr(*fields, *(reading for i, c in enumerate(final.components) for reading in readings(i, c)))
+    calls = [f"{sql} AS {CALL.format(i)}" for i, sql in enumerate(stage.calls)]
+    answers = read.selectExpr("w", *keys, window, *calls)
+    if stage.having:
+        answers = answers.where(stage.having)
+    outputs = [f"CAST({o.sql} AS {o.type}) AS o{i}" for i, o in enumerate(stage.outputs)]
+    return answers.selectExpr("w", *outputs)
+
+
+def explode(wire: DataFrame, final: FinalStage) -> DataFrame:
+    """One row per answer: `pos` its place in the arrays, and the first component's value at hand."""
+    first = value_column(0, final.components[0].fields[0])
+    others = [name for name in wire.columns if name != first]
+    return wire.select(*others, F.posexplode(first).alias("pos", first))
+
+
+def readings(index: int, component: Component) -> list[str]:
+    """The values of one answer's component, null where its mark says so, raising where a sum overflowed."""
+    names = [value_column(index, field) for field in component.fields]
+    at = [name if index == 0 and i == 0 else f"{name}[pos]" for i, name in enumerate(names)]
+    if component == ROWS:
+        return [f"{at[0]} AS {names[0]}"]
+    if component.monoid == "count":
+        return [f"coalesce({at[0]}, {value_column(0, 'value')}) AS {names[0]}"]
+    mark = value_column(index, "mark")
+    return [f"IF({mark} IS NULL OR {mark}[pos] = 1, {value}, {missing(component, f'{mark}[pos]')}) AS {name}"
+            for value, name in zip(at, names, strict=True)]
+
+
+def missing(component: Component, mark: str) -> str:
+    """NULL, or for sums what makes Spark raise its own overflow error where the mark is 2."""
+    if component.monoid not in ("add", "mean") or component.type == "double":
+        return "NULL"
+    if component.type == "bigint":
+        return f"IF({mark} = 0, NULL, 9223372036854775807L + {mark})"
+    huge = f"CAST('{'9' * 38}' AS DECIMAL(38, 0)) * {mark}"
+    return f"IF({mark} = 0, NULL, CAST({huge} AS {component.type}))"

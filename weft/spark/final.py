@@ -1,0 +1,50 @@
+"""The final stage on Spark: slices to Python by key, answers back as arrays along time, one row per key and window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
+
+from weft.aggregates.component import Component
+from weft.final.partition import fold_partition
+from weft.spark.partial import SLICE, columns_of
+from weft.stages.build import value_column
+from weft.stages.definition import FinalStage, PartialStage
+
+
+def fold_batches(stage: FinalStage, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a worker runs on its partition."""
+    return fold_partition(stage, batches)
+
+
+def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
+    """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
+    keys = [f"k{i}" for i in range(final.keys)]
+    columns = [column for component in final.components for column in columns_of(stage, component)]
+    needed = slices.select(*keys, SLICE, *columns)
+    placed = needed.repartition(*keys) if keys else needed.repartition(1)
+    return placed.mapInArrow(partial(fold_batches, final), answer_schema(slices.schema, final))
+
+
+def answer_schema(slices: StructType, final: FinalStage) -> StructType:
+    """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
+    longs = ArrayType(LongType(), containsNull=False)
+    fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
+    fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
+    fields.append(StructField("starts", longs, True))
+    for i, component in enumerate(final.components):
+        fields += component_fields(i, component)
+    return StructType(fields)
+
+
+def component_fields(index: int, component: Component) -> list[StructField]:
+    """A component's arrays: its fields, and its marks if it may be null."""
+    kind = ArrayType(DataType.fromDDL(component.type), containsNull=False)
+    fields = [StructField(value_column(index, field), kind, not component.nullable) for field in component.fields]
+    if component.nullable:
+        fields.append(StructField(value_column(index, "mark"), ArrayType(ByteType(), containsNull=False), True))
+    return fields

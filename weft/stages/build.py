@@ -1,0 +1,90 @@
+"""A plan as stages: per scan one partial stage, per tree one final stage, per projection one answer stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from weft.aggregates.component import ROWS, Component
+from weft.model.edges import progressions
+from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.workload import Bound
+from weft.stages.definition import AnswerStage, FinalStage, PartialStage
+
+
+@dataclass(frozen=True)
+class ScanStages:
+    """The stages of one scan: a partial stage and, per tree, its answer stages."""
+
+    partial: PartialStage
+    trees: tuple[tuple[AnswerStage, ...], ...]
+
+
+def build(plan: SharedPlan) -> tuple[ScanStages, ...]:
+    """The stages of every scan."""
+    return tuple(build_scan(scan) for scan in plan.scans)
+
+
+def build_scan(scan: Scan) -> ScanStages:
+    """The partial stage of a scan and the answer stages over it."""
+    head = scan.head
+    partial = PartialStage(
+        source=head.query.source,
+        where=head.query.where,
+        time=head.query.time,
+        time_type=head.time_type,
+        keys=head.query.keys,
+        key_types=head.key_types,
+        progressions=progressions(scan.windows),
+        components=sent(scan.components),
+    )
+    return ScanStages(partial, tuple(answer_stages(tree) for tree in scan.trees))
+
+
+def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
+    """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
+    if components and not any(c.monoid == "count" for c in components):
+        return components
+    return (ROWS, *(c for c in components if c != ROWS))
+
+
+def answer_stages(tree: Tree) -> tuple[AnswerStage, ...]:
+    """One stage for all queries of a tree that differ in nothing but name and window."""
+    groups: dict[AnswerStage, list[Bound]] = {}
+    for bound in tree.queries:
+        groups.setdefault(projection(bound), []).append(bound)
+    return tuple(
+        AnswerStage(tuple((b.query.name, b.query.window) for b in group), p.calls, p.components, p.having, p.outputs)
+        for p, group in groups.items()
+    )
+
+
+def projection(bound: Bound) -> AnswerStage:
+    """What a query makes of its answers, without its name and window."""
+    components = sent(bound.components)
+    calls = tuple(
+        call.sql.format(*(reference(components.index(c), c) for c in call.components)) for call in bound.calls
+    )
+    return AnswerStage((), calls, components, bound.query.having, bound.query.outputs)
+
+
+class reference(SimpleNamespace):
+    """A component's answer in a call's SQL: `c0`, or `c0_m2` for its field m2."""
+
+    def __init__(self, index: int, component: Component):
+        super().__init__(**{field: value_column(index, field) for field in component.fields})
+        self.index = index
+
+    def __format__(self, spec: str) -> str:
+        return value_column(self.index, "value")
+
+
+def value_column(index: int, field: str) -> str:
+    """The column that holds a field of the component at `index`."""
+    return f"c{index}_{field}"
+
+
+def final_stage(keys: int, stage: AnswerStage, ansi: bool) -> FinalStage:
+    """The final stage that computes just what an answer stage reads."""
+    windows = tuple(sorted({window for _, window in stage.queries}))
+    return FinalStage(keys, windows, stage.components, ansi)

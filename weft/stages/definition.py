@@ -1,0 +1,55 @@
+"""The stages a plan becomes: what explain prints is what the runners execute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.aggregates.component import ROWS, Component
+from weft.model.query import Output
+from weft.model.window import Window
+
+
+@dataclass(frozen=True)
+class PartialStage:
+    """One scan of a source: rows that pass `where`, grouped by `keys` and slice, one column set per component.
+
+    A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time.
+    """
+
+    source: str
+    where: str | None
+    time: str
+    time_type: str
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    progressions: tuple[tuple[int, int], ...]
+    components: tuple[Component, ...]
+
+
+@dataclass(frozen=True)
+class FinalStage:
+    """One tree: slices in, the answers of its windows out, as arrays along time per key and window."""
+
+    keys: int
+    windows: tuple[Window, ...]
+    components: tuple[Component, ...]
+    ansi: bool
+
+    @property
+    def sends_rows(self) -> bool:
+        """Whether answers carry their number of rows."""
+        return ROWS in self.components
+
+
+@dataclass(frozen=True)
+class AnswerStage:
+    """Queries that differ only in name and window: one projection of shared answers.
+
+    `calls` are Spark SQL over the components' answers; `having` and `outputs` over keys, calls and window.
+    """
+
+    queries: tuple[tuple[str, Window], ...]
+    calls: tuple[str, ...]
+    components: tuple[Component, ...]
+    having: str | None
+    outputs: tuple[Output, ...]
