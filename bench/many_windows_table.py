@@ -1,0 +1,127 @@
+"""The results of many_windows.py as a table for the terminal and a page for the docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cases import CASES
+from common import DOCS, save
+from rich.console import Console
+from rich.table import Table
+
+from weft.model import Window
+
+HEADINGS = (
+    "case", "cold s", "warm s", "add + plan s", "answers", "answers / s", "peak GiB", "one pass s", "× one pass",
+    "Spark's own s", "× faster", "Polars s", "Polars .over s",
+)
+
+
+def cells(case: dict[str, Any]) -> list[str]:
+    """One case as texts, in the order of the headings."""
+    return [
+        f"{case['name']}) {case['text']}",
+        f"{case['cold']:.1f}",
+        f"{case['weft']:.2f}",
+        f"{case['prepare']:.2f}",
+        f"{case['answers']:,}",
+        f"{case['per_second'] / 1e6:.1f} M",
+        f"{case['peak_bytes'] / 2**30:.1f}",
+        f"{case['one_pass']:.2f}",
+        f"{case['to_one_pass']:.2f}",
+        native(case),
+        f"{case['to_native']:,.0f}",
+        f"{case['polars']:.2f}",
+        f"{case['polars_over']:.2f}",
+    ]
+
+
+def native(case: dict[str, Any]) -> str:
+    """Spark's own seconds; an estimate carries a tilde."""
+    return f"{'' if case['native_measured'] == case['queries'] else '~'}{case['native']:,.0f}"
+
+
+def print_table(results: dict[str, Any]) -> None:
+    """The table, the targets and how Spark's own was found, on the terminal."""
+    table = Table(title=f"{results['rows']:,} rows, best of {results['repeat']}", title_justify="left")
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if number else "left")
+    for case in results["cases"]:
+        table.add_row(*cells(case))
+    console = Console(width=None if Console().is_terminal else 200)
+    console.print(table)
+    for line in [*targets(results), "", *how(results)]:
+        console.print(line, highlight=False)
+
+
+def targets(results: dict[str, Any]) -> list[str]:
+    """One line a target: what was to be reached, what was measured, reached or not."""
+    lines = []
+    for case in CASES:
+        for found in (each for each in results["cases"] if each["name"] == case.name):
+            if case.passes:
+                lines.append(target(found, f"at most {case.passes} × one pass", found["to_one_pass"], case.passes, -1))
+            if case.spark:
+                lines.append(target(found, f"at least {case.spark} × Spark's own", found["to_native"], case.spark, 1))
+            if case.polars:
+                lines.append(target(found, "ahead of Polars with .over", found["to_polars_over"], 1, 1))
+                lines.append(target(found, "ahead of Polars, fastest form", found["to_polars"], 1, 1))
+    return lines
+
+
+def target(found: dict[str, Any], text: str, value: float, bound: float, sign: int) -> str:
+    """A target and its verdict."""
+    verdict = "reached" if sign * value >= sign * bound else "NOT reached"
+    return f"{found['queries']} window{'s' if found['queries'] > 1 else ''}: {text}: {value:,.2f} ×, {verdict}"
+
+
+def how(results: dict[str, Any]) -> list[str]:
+    """How each column was measured, in sentences that are true of this run."""
+    samples = ", ".join(f"{Window(s['range'], s['slide'])}: {s['seconds']:.1f} s" for s in results["native"])
+    start, slope = results["native_fit"]
+    sessions = [case["session"] for case in results["cases"]]
+    return [
+        "cold: the first run in a new session, whose start "
+        f"({min(sessions):.1f} to {max(sessions):.1f} s) is not in it; warm: the best later run to a noop sink; "
+        "a new loom each time, adding and planning its queries timed apart; nothing is kept between runs.",
+        "one pass: Spark scans, groups by one-minute slice and symbol with sum and count and max of price, sum of "
+        "volume, count; noop sink; run in turn with the others, best of all rounds.",
+        f"Spark's own was SAMPLED, once a window after a warm-up: {samples}. Elsewhere (~) it is read off the line "
+        f"{start:.2f} s + {slope:.3f} s × range / slide through these.",
+        "Polars reads the same files in the same process: dense slices, then rolling sums and maxima for every window. "
+        "'.over' is the form its manual shows (.over('symbol')); 'Polars s' is the fastest form found: each symbol "
+        "padded, so that one rolling pass runs through the whole column.",
+        "peak: resident memory of the JVM and the Python workers during the cold run.",
+    ]
+
+
+def write_page(results: dict[str, Any]) -> Path:
+    """The page in docs/benchmarks."""
+    this = results["machine"]
+    rule = ["---"] + ["---:"] * (len(HEADINGS) - 1)
+    rows = [" | ".join(row) for row in (HEADINGS, rule, *(cells(case) for case in results["cases"]))]
+    versions = ", ".join(f"{name} {this[name]}" for name in ("python", "pyspark", "pyarrow", "numpy", "polars"))
+    text = [
+        "# Many windows at once",
+        "",
+        "Made by `make bench` (`bench/many_windows.py`); raw results in `bench/results/many_windows.json`.",
+        "",
+        f"{results['rows']:,} trades, 1000 symbols, 10 hours, Parquet. Each query asks avg(price), max(price), "
+        "sum(volume) and count(*) by symbol over one window.",
+        "",
+        f"Measured on {this['date']}: {this['cores']} cores ({this['processor']}), {this['memory_gib']} GiB, "
+        f"{this['system']}; {versions}; {this['java']}. Load when it began: {this['load']}.",
+        "",
+        *(f"| {row} |" for row in rows),
+        "",
+        "## Targets",
+        "",
+        *(f"* {line}" for line in targets(results)),
+        "",
+        "## How it was measured",
+        "",
+        *(f"* {line}" for line in how(results)),
+        "",
+    ]
+    return save(DOCS / "many_windows.md", "\n".join(text))

@@ -1,0 +1,6 @@
+-- Hours that start at five past: volume-weighted price and volume, every 15 minutes.
+SELECT symbol, window.end AS at,
+       sum(price * volume) / sum(volume) AS vwap,
+       sum(volume) AS volume
+FROM trades
+GROUP BY symbol, window(ts, '1 hour', '15 minutes', '5 minutes')
