@@ -1,0 +1,195 @@
+"""The commands over a loom that only pretends: what they print, and how they exit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from weft.cli.init import create_project
+from weft.cli.main import app
+from weft.errors import Place, RefusedError, RunError, SourceError
+
+Weft = Callable[..., Result]
+
+
+class FakeLoom:
+    """Takes every query but those that say JOIN; its run and its verify end as `outcome` says."""
+
+    outcome: Any = None
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.sink: Any = None
+
+    def source(self, name: str, path: str, **options: Any) -> None:
+        if not Path(path).exists():
+            raise SourceError(f"there is nothing at '{path}'.")
+
+    def query(self, name: str, sql: str) -> None:
+        for number, line in enumerate(sql.split("\n"), start=1):
+            if "JOIN" in line:
+                raise RefusedError(name, "joins do not run yet.", place=Place(number, line.index("JOIN") + 1))
+        self.names.append(name)
+
+    def explain(self) -> Any:
+        data = {"queries": self.names}
+        return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
+
+    def run(self, sink: Any, queries: Any, progress: Any) -> Any:
+        print("noise")
+        progress(1, 2, "half")
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        self.sink = sink
+        path = None if sink == "noop" else f"{sink['path']}/x"
+        return SimpleNamespace(report=[{"query": name, "path": path, "seconds": 0.5} for name in self.names])
+
+    def verify(self, queries: Any, progress: Any) -> Any:
+        same = {"ok": True, "rows": 3, "native_rows": 3, "differences": [], "seconds": 0.1}
+        results = [SimpleNamespace(query=name, **same) for name in self.names]
+        if self.outcome == "differs":
+            results[0].ok, results[0].differences = False, ["[weft] 1, [spark] 2"]
+        ok = all(item.ok for item in results)
+        return SimpleNamespace(ok=ok, results=results, to_dict=lambda: {"results": [vars(item) for item in results]})
+
+
+@pytest.fixture
+def loom(monkeypatch: pytest.MonkeyPatch) -> FakeLoom:
+    """The loom that every command of the test gets."""
+    loom = FakeLoom()
+    monkeypatch.setattr("weft.cli.weaving.new_loom", lambda project: loom)
+    return loom
+
+
+@pytest.fixture
+def weft(tmp_path: Path, loom: FakeLoom, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """Runs a command in a new project."""
+    create_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(app, args)
+
+
+def break_two_queries() -> None:
+    Path("queries/vwap.sql").write_text("SELECT 1\nFROM a JOIN b\n")
+    Path("queries/more.sql").write_text("-- name: one\nSELECT 1\n-- name: two\nSELECT 1\n  FROM a JOIN b\n")
+
+
+def test_check_passes(weft: Weft) -> None:
+    result = weft("check")
+    assert (result.exit_code, result.stdout) == (0, "6 queries checked, no errors.\n")
+
+
+def test_check_lists_every_error_with_its_place(weft: Weft) -> None:
+    break_two_queries()
+    result = weft("check")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [
+        "queries/more.sql:5:10: query 'two': joins do not run yet.",
+        "queries/vwap.sql:2:8: query 'vwap': joins do not run yet.",
+    ]
+
+
+def test_check_gives_errors_to_machines(weft: Weft) -> None:
+    break_two_queries()
+    result = weft("check", "--json")
+    data = json.loads(result.stdout)
+    assert (result.exit_code, data["ok"]) == (1, False)
+    first = data["errors"][0]
+    assert (first["query"], first["file"], first["line"], first["column"]) == ("two", "queries/more.sql", 5, 10)
+    assert first["kind"] == "RefusedError"
+
+
+def test_a_missing_source_is_said_once(weft: Weft) -> None:
+    Path("weft.toml").write_text("[sources.trades]\npath = 'nowhere'\n")
+    result = weft("run")
+    assert result.exit_code == 1
+    assert "there is nothing at" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_one_query_is_chosen(weft: Weft, loom: FakeLoom) -> None:
+    assert weft("run", "--query", "vwap", "-q", "range_2h").exit_code == 0
+    assert sorted(loom.names) == ["range_2h", "vwap"]
+
+
+def test_an_unknown_query_is_wrong_usage(weft: Weft) -> None:
+    result = weft("run", "--query", "vwpa")
+    assert result.exit_code == 2
+    assert "Did you mean 'vwap'?" in result.stderr
+
+
+def test_plan_prints_json_and_writes_html(weft: Weft) -> None:
+    result = weft("plan", "--json", "--html", "plan.html")
+    assert result.exit_code == 0
+    assert "vwap" in json.loads(result.stdout)["queries"]
+    assert Path("plan.html").read_text() == "<html></html>"
+
+
+def test_run_writes_to_the_projects_sink(weft: Weft, loom: FakeLoom) -> None:
+    result = weft("run")
+    assert result.exit_code == 0
+    assert loom.sink == {"format": "parquet", "path": str(Path.cwd() / "out")}
+    assert "vwap" in result.stdout and "out/x" in result.stdout and "noise" not in result.stdout
+
+
+def test_run_takes_another_sink(weft: Weft, loom: FakeLoom) -> None:
+    assert weft("run", "--sink", "csv:there").exit_code == 0
+    assert loom.sink == {"format": "csv", "path": "there"}
+    assert json.loads(weft("run", "--sink", "noop", "--json").stdout)["sink"] == {"format": "noop", "path": None}
+
+
+def test_run_does_not_write_over_its_source(weft: Weft) -> None:
+    result = weft("run", "--sink", "parquet:data/trades")
+    assert result.exit_code == 1 and "overlap" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "said"),
+    [
+        (RunError("the disk is full."), 1, "the disk is full.\n"),
+        (ValueError("boom\nmore"), 3, "ValueError: boom. Run again with --debug to see where.\n"),
+        (KeyboardInterrupt(), 130, "interrupted.\n"),
+    ],
+)
+def test_a_failed_run_has_its_exit_code_and_one_line(
+    weft: Weft, loom: FakeLoom, outcome: BaseException, code: int, said: str
+) -> None:
+    loom.outcome = outcome
+    result = weft("run")
+    assert (result.exit_code, result.stderr.removeprefix("noise\n"), result.stdout) == (code, said, "")
+    assert json.loads(weft("run", "--json").stdout)["ok"] is False
+
+
+def test_debug_shows_the_traceback(weft: Weft, loom: FakeLoom) -> None:
+    loom.outcome = ValueError("boom")
+    assert "Traceback" in weft("run", "--debug").stderr
+
+
+def test_verify_says_equal(weft: Weft) -> None:
+    result = weft("verify")
+    assert result.exit_code == 0 and "equal" in result.stdout
+
+
+def test_verify_shows_what_differs(weft: Weft, loom: FakeLoom) -> None:
+    loom.outcome = "differs"
+    result = weft("verify")
+    assert result.exit_code == 1
+    assert "differs" in result.stdout and "[weft] 1, [spark] 2" in result.stdout
+    assert json.loads(weft("verify", "--json").stdout)["ok"] is False
+
+
+def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 1 and "run `weft init`" in result.stderr
+
+
+def test_version_and_help() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("weft 0.")
+    for command in ("init", "check", "plan", "run", "verify"):
+        assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout

@@ -1,0 +1,85 @@
+"""What each command does, once its options are read."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from weft.cli.init import create_project
+from weft.cli.output import AT_FAULT, Output
+from weft.cli.project import Project, keep_apart, load_project
+from weft.cli.tables import counted, differences, verdicts, written
+from weft.cli.weaving import weave, weave_all
+from weft.io.sinks import Sink, parse_sink
+
+
+def init(output: Output, folder: Path) -> None:
+    """Writes a new project and says what to do next."""
+    paths = create_project(folder)
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+    text = [f"A new project in {folder.resolve()}:", *(f"  {path}" for path in paths), f"Next: {enter}weft run"]
+    output.show({"ok": True, "folder": str(folder.resolve()), "files": paths}, *text)
+
+
+def check(output: Output, folder: Path | None, only: list[str]) -> None:
+    """Lists every fault of the queries, or says that there is none."""
+    project = load_project(folder)
+    with output.progress("starting Spark") as report:
+        woven = weave(project, only, report)
+    if woven.faults:
+        raise output.fail(woven.faults, AT_FAULT)
+    names = [query.name for query in woven.queries]
+    output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
+
+
+def plan(output: Output, folder: Path | None, only: list[str], html: Path | None) -> None:
+    """Shows the shared plan, and writes its page."""
+    project = load_project(folder)
+    with output.progress("starting Spark") as report:
+        explanation = weave_all(project, only, report).loom.explain()
+    if html:
+        html.write_text(explanation.to_html(), encoding="utf-8")
+    output.show(explanation.to_dict(), str(explanation), *([f"Wrote {html}"] if html else []))
+
+
+def run(output: Output, folder: Path | None, only: list[str], sink_text: str | None) -> None:
+    """Runs the queries into the sink and lists what was written."""
+    project = load_project(folder)
+    sink = chosen_sink(project, sink_text)
+    with output.progress("starting Spark") as report:
+        woven = weave_all(project, only, report)
+        began = time.perf_counter()
+        results = woven.loom.run(sink=sink_argument(sink), queries=only or None, progress=report)
+    seconds = time.perf_counter() - began
+    data = {"ok": True, "sink": {"format": sink.format, "path": sink.path}, "seconds": round(seconds, 3)}
+    output.show({**data, "queries": results.report}, *written(results.report, sink, seconds))
+
+
+def verify(output: Output, folder: Path | None, only: list[str]) -> None:
+    """Compares every query with Spark's own answer and says where they differ."""
+    project = load_project(folder)
+    with output.progress("starting Spark") as report:
+        woven = weave_all(project, only, report)
+        outcome = woven.loom.verify(queries=only or None, progress=report)
+    data: dict[str, Any] = {"ok": outcome.ok, **outcome.to_dict()}
+    output.show(data, verdicts(outcome.results), *differences(outcome.results))
+    if not outcome.ok:
+        raise typer.Exit(AT_FAULT)
+
+
+def chosen_sink(project: Project, text: str | None) -> Sink:
+    """The sink the user asks for, else the project's; a path on the command line is seen from where the user is."""
+    if text is None:
+        return project.sink
+    sink = parse_sink(text, project.sink)
+    for source in project.sources:
+        keep_apart(source, sink)
+    return sink
+
+
+def sink_argument(sink: Sink) -> str | dict[str, str]:
+    """The sink as `Loom.run` takes it."""
+    return {"format": sink.format, "path": sink.path} if sink.path else sink.format

@@ -1,0 +1,37 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="DIR",
+        help="The folder that holds weft.toml; else the nearest one at or above the working directory.",
+        exists=True,
+        file_okay=False,
+    ),
+]
+QueryOption = Annotated[
+    list[str] | None,
+    typer.Option("--query", "-q", metavar="NAME", help="Only this query; give it again for more.", show_default=False),
+]
+SinkOption = Annotated[
+    str | None,
+    typer.Option("--sink", metavar="SINK", help="Write there instead: noop, FORMAT, FORMAT:PATH or PATH."),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write the plan as a web page.", dir_okay=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to stdout.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="[DIR]", help="The new project's folder.", file_okay=False, show_default=False)
+]

@@ -1,0 +1,94 @@
+"""What a command says: answers to stdout, errors and progress to stderr, JSON for machines, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+from typer.exceptions import TyperException
+
+from weft.cli.faults import Fault, faults_of
+from weft.errors import WeftError
+
+AT_FAULT, INTERNAL, INTERRUPTED = 1, 3, 130
+# A file or a pipe has no width, and a table that is cut to 80 columns there loses words.
+WIDE = 200
+COLUMNS = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where one command writes, and in which form."""
+
+    stdout: TextIO
+    as_json: bool = False
+
+    def show(self, data: Mapping[str, Any], *people: RenderableType) -> None:
+        """Writes the answer: `data` for machines, or the rest for people."""
+        if self.as_json:
+            print(json.dumps(data, indent=2, default=str), file=self.stdout)
+            return
+        for item in people:
+            console(self.stdout).print(item, soft_wrap=isinstance(item, str | Text))
+
+    def fail(self, faults: tuple[Fault, ...], code: int) -> typer.Exit:
+        """Says what is wrong, a line each, and gives the exit to raise."""
+        if self.as_json:
+            self.show({"ok": False, "errors": [fault.to_dict() for fault in faults]})
+        for fault in faults:
+            console(sys.stderr).print(Text(str(fault), style="red"), soft_wrap=True)
+        return typer.Exit(code)
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Report]:
+        """A function to report progress to; people on a terminal see a bar."""
+        with Progress(*COLUMNS, console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task(text, total=None)
+            yield lambda done, total, now: bar.update(task, completed=done, total=total, description=now or text)
+
+
+@contextmanager
+def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
+    """The output of a command; every error of its body ends as one line and an exit code."""
+    output = Output(sys.stdout, as_json)
+    try:
+        # Whatever else prints goes to stderr: stdout holds the answer and nothing but the answer.
+        with redirect_stdout(sys.stderr):
+            yield output
+    except (typer.Exit, typer.Abort, TyperException):
+        raise
+    except KeyboardInterrupt:
+        raise output.fail((Fault("interrupted", kind="Interrupted"),), INTERRUPTED) from None
+    except Exception as error:
+        if debug:
+            traceback.print_exc(file=sys.stderr)
+        raise output.fail(explain(error, debug), code_of(error)) from None
+
+
+def code_of(error: Exception) -> int:
+    """1 where the user's files or data are at fault, 3 where Spark or Weft is."""
+    return AT_FAULT if isinstance(error, WeftError) else INTERNAL
+
+
+def explain(error: Exception, debug: bool) -> tuple[Fault, ...]:
+    """The faults to print for an error."""
+    if isinstance(error, WeftError):
+        return faults_of(error)
+    line = (str(error).strip().splitlines() or ["no message"])[0]
+    hint = "" if debug else "Run again with --debug to see where."
+    return (Fault(f"{type(error).__name__}: {line}", hint=hint, kind="Internal"),)
+
+
+def console(file: TextIO) -> Console:
+    """A console on that stream that changes no word of what it prints."""
+    return Console(file=file, width=None if file.isatty() else WIDE, highlight=False, markup=False, emoji=False)

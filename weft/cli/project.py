@@ -1,0 +1,129 @@
+"""A project: the folder that holds weft.toml, and what that file says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.cli.toml import FILE, flat, read_toml
+from weft.errors import ProjectError, RunError
+from weft.io.formats import READABLE, find, listed
+from weft.io.sinks import Sink, make_sink
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One [sources.NAME] table; the path is absolute, or a URI."""
+
+    name: str
+    path: str
+    time: str = "ts"
+    format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Project:
+    """What weft.toml says, with every local path made absolute."""
+
+    folder: Path
+    name: str
+    sources: tuple[Source, ...]
+    sink: Sink
+    files: tuple[str, ...] = ("queries/*.sql",)
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder at or above `start` that holds weft.toml."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / FILE).is_file():
+            return folder
+    raise ProjectError(f"there is no {FILE} in '{start}' or above it: run `weft init` to make a project, or name one.")
+
+
+def load_project(folder: Path | None) -> Project:
+    """The project in that folder, or the one around the working directory."""
+    if folder is None:
+        folder = find_project(Path.cwd())
+    elif not (folder / FILE).is_file():
+        raise ProjectError(f"there is no {FILE} in '{folder}': run `weft init {folder}` to make a project there.")
+    folder = folder.resolve()
+    project = build(folder, read_toml(folder / FILE))
+    for source in project.sources:
+        keep_apart(source, project.sink)
+    return project
+
+
+def build(folder: Path, data: Mapping[str, Any]) -> Project:
+    """The project that the checked tables describe."""
+    sink = data.get("sink", {})
+    return Project(
+        folder,
+        data.get("project", {}).get("name", folder.name),
+        tuple(build_source(folder, name, table) for name, table in required(data, "sources").items()),
+        build_sink(folder, sink.get("format", "parquet"), sink.get("path", "out")),
+        files=build_files(data.get("queries", {}).get("files", ["queries/*.sql"])),
+        spark=build_spark(data.get("spark", {})),
+    )
+
+
+def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
+    """One source, with its name and its format checked."""
+    if not NAME.fullmatch(name):
+        raise ProjectError(f"{FILE}: source '{name}' cannot be named in SQL: use letters, digits and underscores.")
+    path, format = required(table, "path", f"sources.{name}."), table.get("format")
+    if format is not None and find(format, READABLE) is None:
+        raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {listed(READABLE)}.")
+    return Source(name, locate(folder, path), table.get("time", "ts"), format, dict(flat(table.get("options", {}))))
+
+
+def build_sink(folder: Path, format: str, path: str) -> Sink:
+    """The sink with its folder made absolute."""
+    try:
+        return make_sink(format, locate(folder, path))
+    except RunError as error:
+        raise ProjectError(f"{FILE}: sink: {error}") from error
+
+
+def build_files(files: list[Any]) -> tuple[str, ...]:
+    """The patterns of query files: at least one, each a string."""
+    if not files or not all(isinstance(item, str) and item for item in files):
+        raise ProjectError(f'{FILE}: queries.files must list at least one pattern, such as "queries/*.sql".')
+    return tuple(files)
+
+
+def build_spark(table: Mapping[str, Any]) -> dict[str, str]:
+    """Spark's settings by their full names."""
+    options = dict(flat(table))
+    for key in options:
+        if not key.startswith("spark."):
+            raise ProjectError(f"{FILE}: '{key}' in [spark] is no Spark setting: their names start with 'spark.'.")
+    return options
+
+
+def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
+    """A key that must be there and not be empty."""
+    if not table.get(key):
+        raise ProjectError(f"{FILE}: '{prefix}{key}' is missing.")
+    return table[key]
+
+
+def locate(folder: Path, path: str) -> str:
+    """A path as seen from the project folder; a URI is left alone."""
+    return path if "://" in path or not path else str(folder / path)
+
+
+def keep_apart(source: Source, sink: Sink) -> None:
+    """Raises where a run would write over its own input."""
+    if not sink.path or "://" in source.path + sink.path:
+        return
+    read, written = Path(source.path).resolve(), Path(sink.path).resolve()
+    if read == written or written in read.parents or read in written.parents:
+        raise ProjectError(f"the sink '{sink.path}' and source '{source.name}' overlap: write to another folder.")

@@ -1,0 +1,65 @@
+"""What people read at the end of a run and of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from weft.io.sinks import Sink
+
+NUMBERS = ("rows", "Spark's rows", "seconds")
+PLURALS = {"query": "queries", "row": "rows"}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 query, 2 queries."""
+    return f"{number:,} {noun if number == 1 else PLURALS[noun]}"
+
+
+def written(report: Sequence[Mapping[str, Any]], sink: Sink, seconds: float) -> Iterator[RenderableType]:
+    """A row for each query, then one line on the whole run."""
+    with_rows = any(item.get("rows") is not None for item in report)
+    table = columns("query", *(["rows"] if with_rows else []), "written to", "seconds")
+    for item in report:
+        rows = [f"{item['rows']:,}" if item.get("rows") is not None else "–"] if with_rows else []
+        table.add_row(item["query"], *rows, near(item.get("path")), f"{item['seconds']:.2f}")
+    yield table
+    yield f"{counted(len(report), 'query')} in {seconds:.1f} s" + ("" if sink.path else ", results thrown away (noop)")
+
+
+def near(path: str | None) -> str:
+    """A path as short as it can be from where the user is."""
+    if path and Path(path).is_relative_to(Path.cwd()):
+        return str(Path(path).relative_to(Path.cwd()))
+    return path or "–"
+
+
+def verdicts(results: Iterable[Any]) -> Table:
+    """A row for each query: equal or not, and how many rows each side gave."""
+    table = columns("query", "answer", "rows", "Spark's rows", "seconds")
+    for item in results:
+        answer = Text("equal", style="green") if item.ok else Text("differs", style="red")
+        table.add_row(item.query, answer, f"{item.rows:,}", f"{item.native_rows:,}", f"{item.seconds:.2f}")
+    return table
+
+
+def differences(results: Iterable[Any]) -> Iterator[Text]:
+    """The first differing rows of every query that differs."""
+    for item in results:
+        if not item.ok:
+            yield Text(f"{item.query}:", style="red")
+            yield from (Text(f"  {line}") for line in item.differences)
+
+
+def columns(*names: str) -> Table:
+    """An empty table; numbers stand on the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
+    return table

@@ -1,0 +1,84 @@
+"""From a project to a Loom that holds its sources and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from weft.cli.faults import Fault, Faulty, fault_of
+from weft.cli.output import Report
+from weft.cli.project import Project, Source
+from weft.cli.queries import QuerySet, QueryText, missing, read_queries
+from weft.errors import WeftError
+
+if TYPE_CHECKING:
+    from weft.loom import Loom
+
+
+@dataclass(frozen=True)
+class Woven:
+    """A loom with the queries that passed, and the faults of those that did not."""
+
+    loom: Loom
+    queries: tuple[QueryText, ...]
+    faults: tuple[Fault, ...] = ()
+
+
+def weave(project: Project, only: Iterable[str], report: Report) -> Woven:
+    """A loom with the project's sources and queries; every fault is kept, not only the first."""
+    found = read_queries(project.folder, project.files)
+    wanted = select(found, tuple(only))
+    loom = new_loom(project)
+    faults = [fault for source in project.sources if (fault := add_source(loom, source))]
+    if faults:  # a query of a missing source would only repeat what is already said
+        return Woven(loom, (), (*found.faults, *faults))
+    for done, query in enumerate(wanted):
+        report(done, len(wanted), f"checking {query.name}")
+        faults += [fault] if (fault := add_query(loom, query)) else []
+    return Woven(loom, wanted, (*found.faults, *faults))
+
+
+def weave_all(project: Project, only: Iterable[str], report: Report) -> Woven:
+    """A loom in which every query passed; else raises all faults at once."""
+    woven = weave(project, only, report)
+    if woven.faults:
+        raise Faulty(woven.faults)
+    return woven
+
+
+def select(found: QuerySet, names: tuple[str, ...]) -> tuple[QueryText, ...]:
+    """The named queries, or all; a name that no query has is wrong usage, unless a file at fault may have it."""
+    unknown = missing(found.queries, names)
+    if unknown and not found.faults:
+        raise typer.BadParameter(unknown, param_hint="--query")
+    return tuple(query for query in found.queries if not names or query.name in names)
+
+
+def new_loom(project: Project) -> Loom:
+    """An empty loom on a session with the project's settings."""
+    # Spark takes a second to import: what needs no Spark must not wait for it.
+    from weft.loom import Loom
+    from weft.spark.session import local_session
+
+    return Loom(local_session(project.name, **project.spark))
+
+
+def add_source(loom: Loom, source: Source) -> Fault | None:
+    """Adds a source, or says what is wrong with it."""
+    try:
+        loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options))
+    except WeftError as error:
+        return fault_of(error)
+    return None
+
+
+def add_query(loom: Loom, query: QueryText) -> Fault | None:
+    """Adds a query, or says what is wrong with it."""
+    try:
+        loom.query(query.name, query.sql)
+    except WeftError as error:
+        return fault_of(error, query.name, query.file, query.skipped)
+    return None
