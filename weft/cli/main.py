@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from weft import __version__
 from weft.cli.options import (
     DebugOption,
     FolderArgument,
@@ -33,9 +34,7 @@ app = typer.Typer(
 def print_version(wanted: bool) -> None:
     """Prints the version and ends."""
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"weft {version('weft')}")
+        typer.echo(f"weft {__version__}")
         raise typer.Exit
 
 

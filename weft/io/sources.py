@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,8 +26,8 @@ def read_source(
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
     try:
         return spark.read.format(chosen.name).options(**settings).load(path)
-    except PySparkException as error:
-        raise SourceError(f"cannot read '{path}' as {chosen.name}: {first_line(error)}") from error
+    except (PySparkException, Py4JError) as error:
+        raise SourceError(f"cannot read '{path}' as {chosen.name}: {reason(error)}") from error
 
 
 def is_remote(path: str) -> bool:
@@ -81,6 +82,8 @@ def by_files(folder: Path) -> Format | None:
     return seen.pop() if len(seen) == 1 else None
 
 
-def first_line(error: Exception) -> str:
-    """The first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def reason(error: Exception) -> str:
+    """The line of an error's text that says most: the last cause where Java lists them, else the first line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
+    return causes[-1] if causes else lines[0]

@@ -14,6 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError
+from weft.spark.notices import without_notice
 
 JAVA_NEEDED = 17
 MEMORY_CAP = 8 << 30
@@ -39,7 +40,8 @@ def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkS
     builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
     for key, value in settings(cores, options).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with without_notice():
+        return builder.getOrCreate()
 
 
 def settings(cores: str, options: dict[str, str]) -> dict[str, str]:
