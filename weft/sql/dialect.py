@@ -1,0 +1,52 @@
+"""Spark's dialect read word for word: every function keeps the name the user gave it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+
+# sqlglot turns known functions into its own nodes and writes them back in its own words (to_timestamp
+# becomes CAST, log10 becomes LOG(10, x)). Equal answers need the user's own words, so only the
+# functions with a syntax of their own are read specially.
+SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM")
+
+
+class VerbatimParser(SparkParser):
+    """Spark's parser that knows no function by name."""
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTION_PARSERS[name] for name in SPECIAL}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+
+
+class VerbatimGenerator(SparkGenerator):
+    """Spark's generator that keeps DATE '...' a literal: as a cast it would lose 'epoch' and fold later."""
+
+    def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+        """A typed literal as it was written; every other cast as sqlglot writes it."""
+        if is_typed_literal(expression):
+            return f"{self.sql(expression, 'to')} {self.sql(expression, 'this')}"
+        return super().cast_sql(expression, safe_prefix)
+
+
+class Verbatim(Spark):
+    """Spark SQL in which functions stay as written and a doubled quote stands for a quote, as in Spark 4."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    Parser = VerbatimParser
+    Generator = VerbatimGenerator
+
+
+def is_typed_literal(node: exp.Cast) -> bool:
+    """Whether the cast was written DATE '...' or TIMESTAMP '...': sqlglot reads a CAST(...) as a TryCast."""
+    return type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string
+
+
+VERBATIM = Verbatim()
+KEYWORDS = frozenset(word for word in Verbatim.Tokenizer.KEYWORDS if word.isalpha())

@@ -1,0 +1,164 @@
+"""From the text of one query to what Weft understands of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from weft.model.query import WINDOW, Output, Query
+from weft.model.window import Window
+from weft.sql import render
+from weft.sql.extract import Groups
+from weft.sql.qualify import HAVING, Scope, resolve_groups, resolve_items, resolve_where, spelled_time
+from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
+from weft.sql.render import sql
+from weft.sql.schema import SourceSchema
+from weft.sql.spellings import lift
+from weft.sql.text import Text
+from weft.sql.trust import trusted
+
+Items = list[tuple[exp.Expr, str]]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A query, a cheap probe of its schema, its canonical text, and whether that text is surely the same query."""
+
+    query: Query
+    probe: str
+    rendered: str
+    trusted: bool
+
+
+def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema]) -> Parsed:
+    """Read one query's SQL against the registered sources."""
+    words = Text(name, text)
+    tokens = _tokens(words)
+    refuse_start(words, tokens)
+    tokens, spelled = lift(words, tokens)
+    select = _select(words, tokens)
+    table = refuse_table(words, select, tokens)
+    schema = _source(words, table, sources)
+    scope = Scope(words, schema, table.alias_or_name.lower(), spelled)
+    sure = trusted(select.walk())
+    return _read(scope, select, tokens, table, sure)
+
+
+def _tokens(text: Text) -> list[Token]:
+    """The tokens of one statement, without closing semicolons."""
+    tokens = text.tokens()
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise text.unreadable(None, "the text is empty.", "Write a SELECT with a window.")
+    again = next((i for i, token in enumerate(tokens) if token.token_type == TokenType.SEMICOLON), None)
+    if again is not None:
+        raise text.refused(tokens[again], "the text holds several statements.", "Add each SELECT as its own query.")
+    return tokens
+
+
+def _select(text: Text, tokens: list[Token]) -> exp.Select:
+    """The one SELECT of the text, free of everything that is refused by its shape."""
+    trees = text.trees(tokens)
+    select = refuse_statement(text, trees[0] if trees else None, tokens)
+    refuse_clauses(text, select, tokens)
+    refuse_nodes(text, select, tokens)
+    return select
+
+
+def _source(text: Text, table: exp.Table, sources: Mapping[str, SourceSchema]) -> SourceSchema:
+    """The registered source that FROM names, in any case."""
+    name = ".".join(part.name for part in table.parts)
+    found = sources.get(name) or next((sources[key] for key in sources if key.lower() == name.lower()), None)
+    if found is None:
+        near = get_close_matches(name.lower(), [key.lower() for key in sources], 1, 0.5)
+        names = next((key for key in sources if key.lower() in near), None)
+        hint = f"Did you mean '{names}'?" if names else f"Registered: {', '.join(sources) or 'none yet'}."
+        raise text.wrong(table, f"there is no source '{name}'.", hint)
+    return found
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The clauses of a query with plain names, before keys and calls are taken out."""
+
+    where: exp.Expr | None
+    items: Items
+    groups: list[exp.Expr]
+    having: exp.Expr | None
+
+
+def _resolve(scope: Scope, select: exp.Select) -> Resolved:
+    """Resolve each clause in Spark's order: aliases of SELECT are seen by GROUP BY and HAVING."""
+    where, having = select.args.get("where"), select.args.get("having")
+    plain = resolve_where(scope, where.this if where else None)
+    items = resolve_items(scope, list(select.expressions))
+    groups = resolve_groups(scope, select.args.get("group"), items)
+    return Resolved(plain, items, groups, scope.resolve(having.this, HAVING).unnest() if having else None)
+
+
+def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, sure: bool) -> Parsed:
+    clauses = _resolve(scope, select)
+    groups = Groups(scope.text, windowed=scope.spelled is not None)
+    groups.add_keys(clauses.groups)
+    time, window = _window(scope, clauses, groups, tokens)
+    canonical = _whole(scope, clauses, groups, time, window)
+    native, cheap = canonical, canonical
+    if scope.spelled is None:
+        end = tokens[-1].end + 1
+        native = render.native(scope.text, table, end)
+        cheap = render.probe(scope.text, tokens, table, end)
+    else:
+        cheap = _whole(scope, clauses, groups, time, None)
+    query = Query(
+        name=scope.text.name,
+        text=scope.text.sql,
+        source=scope.schema.name,
+        time=time,
+        window=window,
+        where=sql(clauses.where) if clauses.where else None,
+        keys=tuple(sql(key) for key in groups.keys),
+        outputs=tuple(Output(groups.lift(node), alias) for node, alias in clauses.items),
+        having=groups.lift(clauses.having) if clauses.having else None,
+        calls=tuple(groups.calls),
+        native=native,
+    )
+    return Parsed(query, cheap, canonical, sure)
+
+
+def _window(scope: Scope, clauses: Resolved, groups: Groups, tokens: list[Token]) -> tuple[str, Window]:
+    """The time and the window of the query, which must be grouped by."""
+    if scope.spelled:
+        return spelled_time(scope, scope.spelled, clauses.groups), scope.spelled.window
+    if scope.window is None:
+        raise no_window(scope.text, tokens)
+    if not groups.windowed:
+        raise scope.text.refused(
+            scope.window_at, "the window is not in GROUP BY.", "Group by window(time, '10 minutes', '2 minutes')."
+        )
+    return scope.window
+
+
+def _whole(scope: Scope, clauses: Resolved, groups: Groups, time: str, window: Window | None) -> str:
+    """The canonical text of the whole query, with its own window or with the cheap one."""
+    call = render.window_call(time, window)
+    return render.whole(
+        [(sql(node), alias) for node, alias in clauses.items],
+        sql(clauses.where) if clauses.where else None,
+        _group_texts(scope, clauses.groups, groups, call),
+        sql(clauses.having) if clauses.having else None,
+    )
+
+
+def _group_texts(scope: Scope, nodes: list[exp.Expr], groups: Groups, call: str) -> list[str]:
+    """The GROUP BY list: the user's own order with the window call where the window stands first."""
+    if scope.spelled:
+        return [*(sql(key) for key in groups.keys), call]
+    texts = [sql(node) for node in nodes if node.find(exp.Column)]
+    first = next(i for i, text in enumerate(texts) if text.split(".")[0] == WINDOW)
+    texts[first] = texts[first].replace(WINDOW, call)
+    return texts

@@ -1,0 +1,283 @@
+"""Names made plain: every column in the source's own spelling, every alias replaced by what it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from weft.aggregates import find
+from weft.model.query import WINDOW
+from weft.model.window import Window
+from weft.sql.functions import CHANGING, UNIT_FIRST
+from weft.sql.refuse import refuse_aggregates, refuse_function
+from weft.sql.render import identifier, sql
+from weft.sql.schema import SourceSchema, spell_fields
+from weft.sql.spellings import FLINK, Spelled
+from weft.sql.text import Text
+from weft.sql.windows import read_window
+
+FIELDS = ("start", "end")
+ROWS, KEYS, SELECT, HAVING = "WHERE", "GROUP BY", "SELECT", "HAVING"
+AMBIGUOUS = "Give the alias a name that is no column of the source."
+
+
+@dataclass
+class Scope:
+    """What names mean in one query: the source's columns, the window and the aliases seen so far."""
+
+    text: Text
+    schema: SourceSchema
+    qualifier: str
+    spelled: Spelled | None
+    aliases: dict[str, list[exp.Expr]] = field(default_factory=dict)
+    window: tuple[str, Window] | None = None
+    window_at: exp.Expr | None = None
+
+    def resolve(self, node: exp.Expr, clause: str) -> exp.Expr:
+        """The expression with plain names; the window in it is the column `__window`."""
+        root = exp.Paren(this=node)  # a parent, so that the whole expression can be replaced as well
+        for part in list(root.walk(bfs=False, prune=_is_window_call)):
+            if isinstance(part, exp.Anonymous):
+                self._function(part, clause)
+            elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
+                part.replace(self._column(part, clause))
+        for dot in list(root.find_all(exp.Dot)):
+            self._field(dot)
+        return root.this.pop()
+
+    def _function(self, call: exp.Anonymous, clause: str) -> None:
+        name = call.name.lower()
+        if name == "window":
+            call.replace(self._window(call, clause))
+            return
+        call.set("this", name)
+        if name in UNIT_FIRST and len(call.expressions) == 3:
+            unit = call.expressions[0]
+            unit.replace(exp.Var(this=unit.name.upper()))
+
+    def _window(self, call: exp.Anonymous, clause: str) -> exp.Expr:
+        """The column `__window` for a window() call, which must be the same window everywhere in the query."""
+        if clause == ROWS or _in_aggregate(call):
+            raise self._rows_only(call)
+        window = read_window(self.text, call)
+        if self.spelled:
+            raise self.text.refused(call, "the query has more than one window.", "Keep the window in FROM only.")
+        time = sql(self.resolve(call.expressions[0].copy(), ROWS))
+        if self.window not in (None, (time, window)):
+            raise self.text.refused(call, "the query has more than one window.", "Write one query for each window.")
+        self.window, self.window_at = (time, window), call
+        return _marker(call)
+
+    def _column(self, column: exp.Column, clause: str) -> exp.Expr:
+        """What a column name means, tried in Spark's order: the source, the window, the aliases."""
+        parts = [part.name for part in column.parts]
+        head = parts[0].lower()
+        own = self._own(column, parts)
+        alias = None if clause == ROWS or _in_aggregate(column) else self.aliases.get(head)
+        if own is not None:
+            self._unambiguous(column, own, alias, clause)
+            return own
+        if self._names_window(head):
+            return self._window_name(column, parts, alias, clause)
+        if alias:
+            return self._alias(column, parts, alias)
+        raise self._unknown(column, parts)
+
+    def _own(self, column: exp.Column, parts: list[str]) -> exp.Expr | None:
+        """The source's column, or None; a qualifier wins over a struct of the same name, as in Spark."""
+        low = [part.lower() for part in parts]
+        columns = self.schema.spelling
+        if len(parts) > 1 and low[0] == self.qualifier and low[1] in columns:
+            parts, low = parts[1:], low[1:]
+        if low[0] not in columns:
+            return None
+        fields = spell_fields(self.schema.types[low[0]], parts[1:])
+        return _path(column, columns[low[0]], fields)
+
+    def _unambiguous(self, column: exp.Column, own: exp.Expr, alias: list[exp.Expr] | None, clause: str) -> None:
+        """The error where a HAVING name or `window` could mean two things."""
+        bare = len(column.parts) == 1 or column.parts[0].name.lower() != self.qualifier
+        if clause == HAVING and bare and alias and any(item != own for item in alias):
+            raise self.text.refused(
+                column, f"'{column.parts[0].name}' in HAVING is both a column of the source and an alias.", AMBIGUOUS
+            )
+        if clause != ROWS and bare and self._names_window(column.parts[0].name.lower()):
+            raise self.text.refused(
+                column,
+                f"'{column.parts[0].name}' is both a column of the source and the window.",
+                "Qualify the column with the source's name, or rename it in the source.",
+            )
+
+    def names_field(self, item: exp.Expr) -> bool:
+        """Whether the item is Flink's window_start or window_end, which keep their names in the result."""
+        flink = self.spelled is not None and self.spelled.style == FLINK
+        return flink and isinstance(item, exp.Column) and self._names_window(item.name.lower())
+
+    def _names_window(self, head: str) -> bool:
+        if self.spelled and self.spelled.style == FLINK:
+            return head in ("window_start", "window_end", "window_time")
+        return head == "window"
+
+    def _window_name(
+        self, column: exp.Column, parts: list[str], alias: list[exp.Expr] | None, clause: str
+    ) -> exp.Expr:
+        """`window`, `window.start` or Flink's `window_start` as a path from `__window`."""
+        if clause == ROWS or _in_aggregate(column):
+            raise self._rows_only(column)
+        head, *rest = (part.lower() for part in parts)
+        if alias and any(sql(item) != WINDOW for item in alias) and head == "window":
+            raise self.text.refused(column, "'window' is both the window and an alias.", "Choose another alias.")
+        if head == "window_time":
+            raise self.text.refused(column, "Weft does not run window_time.", "Use window_end.")
+        fields = [head.removeprefix("window_")] if head != "window" else rest
+        return _path(column, WINDOW, fields)
+
+    def _alias(self, column: exp.Column, parts: list[str], items: list[exp.Expr]) -> exp.Expr:
+        """A copy of what the alias stands for, in parentheses where it is more than a name or a call."""
+        if len(items) > 1:
+            raise self.text.wrong(column, f"the alias '{parts[0]}' stands for {len(items)} columns.", AMBIGUOUS)
+        item = items[0].copy()
+        plain = isinstance(item, exp.Column | exp.Dot | exp.Anonymous | exp.Literal | exp.Paren)
+        node: exp.Expr = item if plain else exp.Paren(this=item)
+        for name in parts[1:]:
+            node = exp.Dot(this=node, expression=identifier(name))
+        return node
+
+    def _unknown(self, column: exp.Column, parts: list[str]) -> Exception:
+        name = ".".join(parts)
+        if len(parts) == 1 and parts[0].lower() in CHANGING:
+            refuse_function(self.text, exp.Anonymous(this=parts[0]).update_positions(column.this))
+        if len(parts) > 1 and parts[0].lower() == self.qualifier:
+            parts = parts[1:]
+        names = [*self.schema.spelling.values(), *self.aliases]
+        near = get_close_matches(parts[0], names, 1, 0.5) or get_close_matches(parts[0].lower(), names, 1, 0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(self.schema.spelling.values())}."
+        return self.text.wrong(column, f"source '{self.schema.name}' has no column '{name}'.", hint)
+
+    def _field(self, dot: exp.Dot) -> None:
+        """The window's fields in lower case, and no others."""
+        if not (isinstance(dot.this, exp.Column) and dot.this.name == WINDOW):
+            return
+        name = dot.expression.name.lower()
+        if name not in FIELDS:
+            raise self.text.wrong(dot, f"the window has no field '{name}'.", "It has start and end.")
+        dot.expression.replace(exp.Identifier(this=name))
+
+    def _rows_only(self, node: exp.Expr) -> Exception:
+        return self.text.refused(
+            node,
+            "WHERE and the inside of an aggregate see rows, not windows.",
+            "Use the window in SELECT or HAVING, or use the time column here.",
+        )
+
+
+def spelled_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:
+    """The time column of a window given in FROM."""
+    if spelled.style == FLINK:
+        return _flink_time(scope, spelled, groups)
+    if scope.schema.time is None:
+        raise scope.text.wrong(
+            spelled.at,
+            f"source '{scope.schema.name}' declares no event time.",
+            "Declare one when registering the source, or group by window(column, '10 minutes').",
+        )
+    return sql(exp.Column(this=identifier(scope.schema.spelling.get(scope.schema.time.lower(), scope.schema.time))))
+
+
+def _flink_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:
+    grouped = {sql(node) for node in groups}
+    if not {f"{WINDOW}.{part}" for part in FIELDS} <= grouped:
+        raise scope.text.refused(
+            spelled.at, "the window is not in GROUP BY.", "Group by window_start, window_end and the keys."
+        )
+    assert spelled.time is not None  # Flink's spelling always names the column
+    named = exp.Identifier(this=spelled.time.text).update_positions(spelled.time)
+    return sql(scope.resolve(exp.Column(this=named), ROWS))
+
+
+def resolve_groups(scope: Scope, group: exp.Group | None, items: list[tuple[exp.Expr, str]]) -> list[exp.Expr]:
+    """The GROUP BY expressions with ordinals, aliases and ALL replaced by what they stand for."""
+    if group is None:
+        return []
+    if group.args.get("all"):
+        return [node.copy() for node, _ in items if not has_aggregate(node)]
+    return [_group(scope, node, items) for node in group.expressions]
+
+
+def _group(scope: Scope, node: exp.Expr, items: list[tuple[exp.Expr, str]]) -> exp.Expr:
+    plain = node.unnest()
+    if plain.is_int:
+        position = int(sql(plain))
+        if not 1 <= position <= len(items):
+            raise scope.text.wrong(
+                node, f"GROUP BY position {position} is not in the SELECT list.", f"Use 1 to {len(items)}."
+            )
+        return items[position - 1][0].copy()
+    return scope.resolve(node, KEYS).unnest()
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate occurs anywhere in the expression."""
+    return any(find(call.name) for call in node.find_all(exp.Anonymous))
+
+
+def is_window(node: exp.Expr) -> bool:
+    """Whether the expression is the window itself or its start or end."""
+    node = node.unnest()
+    return sql(node.this if isinstance(node, exp.Dot) else node) == WINDOW
+
+
+def uses_window(node: exp.Expr) -> bool:
+    """Whether the window occurs anywhere in the expression."""
+    return any(column.name == WINDOW for column in node.find_all(exp.Column))
+
+
+def resolve_where(scope: Scope, node: exp.Expr | None) -> exp.Expr | None:
+    """The predicate over the source's rows."""
+    if node is None:
+        return None
+    refuse_aggregates(scope.text, node, "WHERE", "Use HAVING, or FILTER (WHERE ...) on the aggregate.")
+    return scope.resolve(node, ROWS).unnest()
+
+
+def resolve_items(scope: Scope, items: list[exp.Expr]) -> list[tuple[exp.Expr, str]]:
+    """Each SELECT item with its alias or ''; an alias may be used by the items after it."""
+    found = []
+    for item in items:
+        alias = item.alias if isinstance(item, exp.Alias) else ""
+        if not alias and scope.names_field(item):
+            alias = item.name
+        node = scope.resolve(item.this if isinstance(item, exp.Alias) else item, SELECT).unnest()
+        if alias:
+            scope.aliases.setdefault(alias.lower(), []).append(node)
+        found.append((node, alias))
+    return found
+
+
+def _is_window_call(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "window"
+
+
+def _in_aggregate(node: exp.Expr) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, exp.Anonymous) and find(parent.name):
+            return True
+        if isinstance(parent, exp.Filter):
+            return True
+        parent = parent.parent
+    return False
+
+
+def _marker(at: exp.Expr) -> exp.Column:
+    return exp.Column(this=identifier(WINDOW).update_positions(at))
+
+
+def _path(at: exp.Column, name: str, fields: list[str]) -> exp.Expr:
+    node: exp.Expr = exp.Column(this=identifier(name).update_positions(at.parts[0]))
+    for part in fields:
+        # `end` is a keyword that needs no quotes after a dot
+        node = exp.Dot(this=node, expression=exp.Identifier(this=part) if name == WINDOW else identifier(part))
+    return node

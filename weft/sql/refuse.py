@@ -1,0 +1,244 @@
+"""What Weft refuses, each with its sentence and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from weft.aggregates import find
+from weft.errors import QueryError
+from weft.sql.functions import ANALYTIC, CHANGING, GENERATORS, NOT_YET
+from weft.sql.text import Text
+
+SPLIT = "Run it as a query of its own on the rows Weft gives, or register the prepared rows as a source."
+AFTERWARDS = "Leave it out and sort or cut the result DataFrame instead."
+ONE_SOURCE = "Select FROM one source; prepare joined or nested rows as a DataFrame and register it as a source."
+PLAIN_GROUPS = "Write one query for each grouping: GROUP BY the keys and window(...)."
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A sentence and the way out."""
+
+    reason: str
+    hint: str
+
+
+# Clauses of a SELECT that do not run, by sqlglot's name for them.
+CLAUSES: dict[str, Refusal] = {
+    "with_": Refusal("Weft runs no common table expressions (WITH).", ONE_SOURCE),
+    "distinct": Refusal("Weft does not run SELECT DISTINCT.", "Group by the columns: a group gives one row."),
+    "joins": Refusal("Weft runs no joins: a query reads one source.", ONE_SOURCE),
+    "laterals": Refusal("Weft runs no LATERAL VIEW.", ONE_SOURCE),
+    "pivots": Refusal("Weft runs no PIVOT.", "Write one aggregate with FILTER (WHERE ...) for each column."),
+    "order": Refusal("Weft does not run ORDER BY: results are sets of rows.", AFTERWARDS),
+    "sort": Refusal("Weft does not run SORT BY: results are sets of rows.", AFTERWARDS),
+    "cluster": Refusal("Weft does not run CLUSTER BY: results are sets of rows.", AFTERWARDS),
+    "distribute": Refusal("Weft does not run DISTRIBUTE BY: results are sets of rows.", AFTERWARDS),
+    "limit": Refusal("Weft does not run LIMIT.", AFTERWARDS),
+    "offset": Refusal("Weft does not run OFFSET.", AFTERWARDS),
+    "windows": Refusal("Weft runs no named WINDOW clause.", "Group by window(time, range, slide) instead."),
+    "qualify": Refusal("Weft does not run QUALIFY.", "Filter groups with HAVING."),
+    "sample": Refusal("Weft does not run TABLESAMPLE: its answers would differ from run to run.", "Leave it out."),
+    "operation_modifiers": Refusal("Weft does not know this SELECT modifier.", "Leave it out."),
+    "kind": Refusal("Weft runs plain SELECT only.", "Leave out AS STRUCT or AS VALUE."),
+}
+GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+READ = {"expressions", "from_", "where", "group", "having", "hint"}
+
+# Parts of expressions that do not run, by node.
+NODES: dict[type[exp.Expr], Refusal] = {
+    exp.Subquery: Refusal("Weft runs no subqueries.", ONE_SOURCE),
+    exp.Select: Refusal("Weft runs no subqueries.", ONE_SOURCE),
+    exp.Window: Refusal("Weft runs no analytic functions (OVER).", SPLIT),
+    exp.Distinct: Refusal("Weft does not run DISTINCT inside an aggregate yet.", "Leave DISTINCT out."),
+    exp.IgnoreNulls: Refusal("Weft does not run IGNORE NULLS.", "Use FILTER (WHERE x IS NOT NULL)."),
+    exp.RespectNulls: Refusal("Weft does not run RESPECT NULLS.", "Leave it out."),
+    exp.WithinGroup: Refusal("Weft does not run WITHIN GROUP yet.", SPLIT),
+    exp.Aliases: Refusal("Weft does not run several aliases of one expression.", "Give each column one alias."),
+    exp.Parameter: Refusal("Weft takes no variables.", "Write the value itself."),
+    exp.Placeholder: Refusal("Weft takes no parameters.", "Write the value itself."),
+    exp.SessionParameter: Refusal("Weft takes no variables.", "Write the value itself."),
+    exp.CurrentDate: Refusal("current_date changes from run to run.", "Write the date itself: DATE '2024-01-31'."),
+    exp.CurrentTimestamp: Refusal("current_timestamp changes from run to run.", "Write a TIMESTAMP literal."),
+    exp.CurrentUser: Refusal("current_user changes from session to session.", "Write the name itself."),
+    exp.SessionUser: Refusal("session_user changes from session to session.", "Write the name itself."),
+}
+
+OWN_NAMES = re.compile("__(window|weft_|key_|call_)", re.IGNORECASE)
+MOMENTS = frozenset(("now", "today", "tomorrow", "yesterday"))
+
+
+def refuse_start(text: Text, tokens: list[Token]) -> None:
+    """The error for text that is no SELECT, or that Spark would change before reading it."""
+    first = tokens[0]
+    if first.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING):
+        raise text.unreadable(first, f"the SQL cannot be read: it starts with '{first.text}'.", "Start with SELECT.")
+    if first.token_type not in STARTS:
+        word = first.text.upper()
+        raise text.refused(first, f"Weft runs SELECT only, not {word}.", "Write a SELECT with a window.")
+    own = OWN_NAMES.search(text.sql)
+    if own:
+        raise text.refused(own.start(), f"names that start with {own[0]} are Weft's own.", "Choose another name.")
+    at = text.sql.find("${")
+    if at >= 0:
+        raise text.refused(at, "Weft takes no variables, and Spark would replace ${...}.", "Write the value itself.")
+
+
+def refuse_statement(text: Text, tree: exp.Expr | None, tokens: list[Token]) -> exp.Select:
+    """The tree if it is one plain SELECT, else the error that says what it is."""
+    if isinstance(tree, exp.SetOperation):
+        at = next((token for token in tokens if token.token_type in SETS), None)
+        word = type(tree).__name__.upper()
+        raise text.refused(at, f"Weft runs no {word}.", "Add each SELECT as a query of its own.")
+    if isinstance(tree, exp.Subquery):
+        raise text.refused(0, "the query stands in parentheses.", "Leave the parentheses out.")
+    if not isinstance(tree, exp.Select):
+        raise text.refused(0, "Weft runs SELECT only.", "Write a SELECT with a window.")
+    pipe = _symbol(tokens, TokenType.PIPE_GT)
+    if pipe:
+        raise text.refused(pipe, "Weft runs no pipe syntax (|>).", "Write SELECT ... FROM ... GROUP BY ...")
+    return tree
+
+
+def refuse_table(text: Text, select: exp.Select, tokens: list[Token]) -> exp.Table:
+    """The one plain table in FROM, or the error that says what else stands there."""
+    source = select.args.get("from_")
+    table = source.this if source else None
+    if table is None:
+        raise text.refused(0, "the query has no FROM.", "Select FROM a registered source.")
+    if not (isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)):
+        raise text.refused(table, "FROM must name one registered source.", ONE_SOURCE)
+    for name, value in table.args.items():
+        if value and name not in ("this", "db", "catalog", "alias"):
+            refusal = CLAUSES.get(name, Refusal(f"Weft does not run {name.upper()} in FROM.", "Leave it out."))
+            raise text.refused(_keyword(tokens, name) or table, refusal.reason, refusal.hint)
+    if table.args.get("alias") and table.args["alias"].columns:
+        raise text.refused(table, "Weft does not rename columns in FROM.", "Use the source's own column names.")
+    return table
+
+
+def refuse_clauses(text: Text, select: exp.Select, tokens: list[Token]) -> None:
+    """The error for a clause that does not run."""
+    for name, value in select.args.items():
+        if value and name not in READ:
+            refusal = CLAUSES.get(name, Refusal(f"Weft does not run this clause ({name}).", "Leave it out."))
+            raise text.refused(_keyword(tokens, name) or _node(value), refusal.reason, refusal.hint)
+    group = select.args.get("group")
+    for node in group.find_all(*GROUPINGS) if group else ():
+        word = type(node).__name__.upper().replace("GROUPINGSETS", "GROUPING SETS")
+        at = _word(tokens, word) or _word(tokens, word.split()[0])
+        raise text.refused(at, f"Weft runs no {word}.", PLAIN_GROUPS)
+
+
+def refuse_nodes(text: Text, select: exp.Select, tokens: list[Token]) -> None:
+    """The error for the first part of an expression that does not run."""
+    for node in select.walk():
+        if node is select:
+            continue
+        refusal = NODES.get(type(node))
+        if refusal:
+            raise text.refused(_here(node, tokens), refusal.reason, refusal.hint)
+        if isinstance(node, exp.Anonymous):
+            refuse_function(text, node)
+        elif isinstance(node, exp.Cast):
+            refuse_moment(text, node)
+        elif isinstance(node, exp.Star) and not _counted(node):
+            at = _symbol(tokens, TokenType.STAR)
+            raise text.refused(at, "SELECT * has no meaning over windows.", "Name the keys and the aggregates.")
+
+
+def refuse_function(text: Text, call: exp.Anonymous) -> None:
+    """The error for a function that does not run, by its name."""
+    name = call.name.lower()
+    if name in NOT_YET:
+        raise text.refused(call, f"Weft does not run the aggregate {name}() yet.", f"It runs {_known()}.")
+    if name in CHANGING or (name == "unix_timestamp" and not call.expressions):
+        raise text.refused(call, f"{name}() changes from run to run, so its answer cannot equal Spark's.",
+                           "Write the value itself, or add it as a column of the source.")  # fmt: skip
+    if name in ANALYTIC:
+        raise text.refused(call, f"Weft runs no analytic functions such as {name}().", SPLIT)
+    if name in GENERATORS:
+        raise text.refused(call, f"{name}() makes several rows of one, which Weft does not run.", ONE_SOURCE)
+    if name == "session_window":
+        raise text.refused(call, "Weft does not run session windows.", "Use window(time, range, slide).")
+    if name == "window_time":
+        raise text.refused(call, "Weft does not run window_time().", "Use window.end - INTERVAL '1' MICROSECOND.")
+    if name in ("grouping", "grouping_id"):
+        raise text.refused(call, f"Weft runs no {name}(): it has no grouping sets.", PLAIN_GROUPS)
+    if name == "identifier":
+        raise text.refused(call, "Weft does not run IDENTIFIER().", "Write the name itself.")
+
+
+def refuse_moment(text: Text, cast: exp.Cast) -> None:
+    """The error for `TIMESTAMP 'now'` and its like, which change from run to run."""
+    value = cast.this
+    if isinstance(value, exp.Literal) and value.is_string and value.this.strip().lower() in MOMENTS:
+        raise text.refused(value, f"'{value.this}' changes from run to run.", "Write the moment itself.")
+
+
+def refuse_aggregates(text: Text, node: exp.Expr, clause: str, hint: str) -> None:
+    """The error for an aggregate in a clause that sees rows, not groups."""
+    for call in node.find_all(exp.Anonymous):
+        if find(call.name):
+            raise text.refused(call, f"an aggregate ({call.name}) cannot stand in {clause}.", hint)
+
+
+def no_window(text: Text, tokens: list[Token]) -> QueryError:
+    """The error for a query without any window."""
+    return text.refused(
+        _word(tokens, "GROUP BY") or 0,
+        "the query has no window.",
+        "Group by window(time, '10 minutes', '2 minutes').",
+    )
+
+
+def _known() -> str:
+    return "count, sum, avg, min, max, min_by, max_by, bool_and, bool_or, stddev, variance, corr and their kin"
+
+
+def _counted(star: exp.Star) -> bool:
+    call = star.parent
+    return isinstance(call, exp.Anonymous) and call.name.lower() == "count"
+
+
+def _node(value: object) -> exp.Expr | None:
+    first = value[0] if isinstance(value, list) else value
+    return first if isinstance(first, exp.Expr) else None
+
+
+def _here(node: exp.Expr, tokens: list[Token]) -> exp.Expr | Token | None:
+    """Where a node stands: DISTINCT and subqueries by their own word, the rest by their first word."""
+    if isinstance(node, exp.Distinct):
+        return _word(tokens, "DISTINCT")
+    if isinstance(node, exp.Select | exp.Subquery):
+        return next((t for t in tokens[1:] if t.token_type == TokenType.SELECT), None)
+    for kind, word in ((exp.CurrentDate, "CURRENT_DATE"), (exp.CurrentTimestamp, "CURRENT_TIMESTAMP")):
+        if isinstance(node, kind):
+            return _word(tokens, word)
+    return node if isinstance(node, exp.Window) else _symbol(tokens, *SYMBOLS) or node
+
+
+STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
+SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+SYMBOLS = (TokenType.PARAMETER, TokenType.PLACEHOLDER, TokenType.COLON)
+WORDS = {
+    "with_": "WITH", "distinct": "DISTINCT", "order": "ORDER BY", "sort": "SORT BY", "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY", "limit": "LIMIT", "offset": "OFFSET", "windows": "WINDOW", "qualify": "QUALIFY",
+    "sample": "TABLESAMPLE", "laterals": "LATERAL",
+}  # fmt: skip
+
+
+def _keyword(tokens: list[Token], clause: str) -> Token | None:
+    return _word(tokens, WORDS[clause]) if clause in WORDS else None
+
+
+def _word(tokens: list[Token], word: str) -> Token | None:
+    return next((t for t in tokens if " ".join(t.text.upper().split()) == word), None)
+
+
+def _symbol(tokens: list[Token], *kinds: TokenType) -> Token | None:
+    return next((t for t in tokens if t.token_type in kinds), None)

@@ -1,0 +1,91 @@
+"""A query's text: its tokens, the place of a node in it, and the errors that name that place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token
+
+from weft.errors import CheckError, ParseError, Place, QueryError, RefusedError
+from weft.sql.dialect import VERBATIM
+
+Spot = exp.Expr | Token | int | None  # whatever an error can point at
+
+
+@dataclass(frozen=True)
+class Text:
+    """The name and the text of a query, which every error about it carries."""
+
+    name: str
+    sql: str
+
+    def refused(self, at: Spot, reason: str, hint: str = "") -> RefusedError:
+        """The error for good SQL that Weft does not run."""
+        return RefusedError(self.name, reason, place=self.place(at), hint=hint)
+
+    def unreadable(self, at: Spot, reason: str, hint: str = "") -> ParseError:
+        """The error for text that is no SQL."""
+        return ParseError(self.name, reason, place=self.place(at), hint=hint)
+
+    def wrong(self, at: Spot, reason: str, hint: str = "") -> CheckError:
+        """The error for SQL that does not fit its source."""
+        return CheckError(self.name, reason, place=self.place(at), hint=hint)
+
+    def place(self, at: Spot) -> Place | None:
+        """The line and column of a node, a token or an offset."""
+        offset = at if isinstance(at, int) else at.start if isinstance(at, Token) else start_of(at)
+        if offset is None:
+            return None
+        return Place(self.sql.count("\n", 0, offset) + 1, offset - self.sql.rfind("\n", 0, offset))
+
+    def tokens(self) -> list[Token]:
+        """The tokens of the text."""
+        try:
+            return VERBATIM.tokenize(self.sql)
+        except SqlglotError as error:
+            raise self.unreadable(_offset_in(str(error), self.sql), _sentence(error)) from None
+
+    def trees(self, tokens: list[Token]) -> list[exp.Expr]:
+        """The statements that the tokens make."""
+        try:
+            found: list[exp.Expr | None] = list(VERBATIM.parser().parse(tokens, self.sql))
+        except SqlglotError as error:
+            raise self._unparsed(error) from None
+        return [tree for tree in found if tree is not None]
+
+    def _unparsed(self, error: SqlglotError) -> QueryError:
+        first = (getattr(error, "errors", None) or [{}])[0]
+        line, end = first.get("line"), first.get("col")
+        place = Place(line, max(1, end - len(first.get("highlight") or "") + 1)) if line and end else None
+        return ParseError(self.name, _sentence(error), place=place, hint="Check the spelling around this place.")
+
+    def splice(self, parts: Iterable[tuple[int, int, str]], end: int) -> str:
+        """The text up to `end` with each span (start, stop) replaced, all in one go."""
+        pieces, done = [], 0
+        for start, stop, new in sorted(parts):
+            pieces += [self.sql[done:start], new]
+            done = stop
+        return "".join(pieces) + self.sql[done:end]
+
+
+def start_of(node: exp.Expr | None) -> int | None:
+    """The offset of the leftmost word of a node, or None where no word of it has a known place."""
+    if node is None:
+        return None
+    starts = [part._meta["start"] for part in node.walk() if part._meta and "start" in part._meta]
+    return min(starts, default=None)
+
+
+def _sentence(error: SqlglotError) -> str:
+    first = (getattr(error, "errors", None) or [{}])[0]
+    said = str(first.get("description") or str(error).splitlines()[0]).rstrip(".")
+    near = first.get("highlight")
+    return f"the SQL cannot be read: {said}" + (f" near '{near}'." if near else ".")
+
+
+def _offset_in(message: str, sql: str) -> int:
+    """The tokenizer tells no place, so the error points at the end of the text it could read."""
+    return max(0, len(sql.rstrip()) - 1)

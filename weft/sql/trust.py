@@ -1,0 +1,42 @@
+"""Which trees sqlglot certainly writes back with the meaning they had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+TRUSTED: frozenset[type[exp.Expr]] = frozenset((
+    exp.Add, exp.Alias, exp.And, exp.Anonymous, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr,
+    exp.BitwiseXor, exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.DataType, exp.DataTypeParam,
+    exp.Div, exp.Dot, exp.DPipe, exp.EQ, exp.Extract, exp.Filter, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having,
+    exp.Hint, exp.Identifier, exp.If, exp.In, exp.IntDiv, exp.Interval, exp.IntervalSpan, exp.Is, exp.LT, exp.LTE,
+    exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ,
+    exp.Or, exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Table, exp.TableAlias, exp.TryCast, exp.Tuple, exp.Var,
+    exp.Where,
+))  # fmt: skip
+TYPES = frozenset((
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMPTZ",
+    "TIMESTAMPNTZ", "TIMESTAMPLTZ", "TEXT",
+))  # fmt: skip
+
+
+def trusted(nodes: Iterable[exp.Expr]) -> bool:
+    """Whether every node is one of a known list, strings hold no escapes and casts go to simple types."""
+    return all(type(node) in TRUSTED and _sure(node) for node in nodes)
+
+
+def _sure(node: exp.Expr) -> bool:
+    if isinstance(node, exp.DataType):
+        return node.this.name in TYPES
+    if isinstance(node, exp.Literal) and node.is_string:
+        return "\\" not in node.this and node.this.isprintable()
+    if isinstance(node, exp.Interval):
+        return isinstance(node.this, exp.Literal) and not _beside(node)
+    return True
+
+
+def _beside(node: exp.Expr) -> bool:
+    """Whether another interval stands beside this one: INTERVAL 1 HOUR 30 MINUTES is read as a sum."""
+    parent = node.parent
+    return isinstance(parent, exp.Add) and all(isinstance(side, exp.Interval) for side in (parent.left, parent.right))
