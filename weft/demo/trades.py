@@ -94,7 +94,7 @@ def _prices(trades: Trades, rng: np.random.Generator, ts: np.ndarray, code: np.n
     passed[first] = 0
     hourly = rng.uniform(0.003, 0.015, trades.keys)  # the volatility of one hour
     step = rng.standard_normal(len(key)) * hourly[key] * np.sqrt(passed)
-    step += (rng.random(len(key)) < 2e-5) * rng.choice([-0.04, 0.04], len(key))
+    step += (rng.random(len(key)) < 0.006 * passed) * rng.choice([-0.04, 0.04], len(key))  # news, once a week or so
     tick = rng.standard_normal(len(key)) * 3e-4  # buyers pay a little more than sellers get
     walk = np.cumsum(step)
     walk -= np.repeat(walk[first], np.diff(np.r_[first, len(key)]))

@@ -1,4 +1,4 @@
--- Open, high, low, close and volume of each 1 minute.
+-- Open, high, low, close and volume of each minute.
 SELECT symbol, window.end AS at,
        min_by(price, ts) AS open,
        max(price) AS high,

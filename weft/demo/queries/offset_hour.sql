@@ -1,4 +1,4 @@
--- Hours that start at five past: volume-weighted price and volume, every 15 minutes.
+-- Hours that begin five minutes past each quarter: volume-weighted price and volume.
 SELECT symbol, window.end AS at,
        sum(price * volume) / sum(volume) AS vwap,
        sum(volume) AS volume
