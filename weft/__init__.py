@@ -1,0 +1,45 @@
+"""Weft runs many sliding-window SQL aggregates on Apache Spark for close to the price of one scan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.errors import CheckError, ParseError, QueryError, RefusedError, RunError, SourceError, WeftError
+    from weft.loom import Loom
+    from weft.model import Query, Window
+
+__version__ = "0.1.0"
+_HOMES = {
+    "Loom": "weft.loom",
+    "Query": "weft.model",
+    "Window": "weft.model",
+    "CheckError": "weft.errors",
+    "ParseError": "weft.errors",
+    "QueryError": "weft.errors",
+    "RefusedError": "weft.errors",
+    "RunError": "weft.errors",
+    "SourceError": "weft.errors",
+    "WeftError": "weft.errors",
+}
+__all__ = [
+    "CheckError",
+    "Loom",
+    "ParseError",
+    "Query",
+    "QueryError",
+    "RefusedError",
+    "RunError",
+    "SourceError",
+    "WeftError",
+    "Window",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: a Spark worker needs the kernels and none of these."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

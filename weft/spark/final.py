@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
 
@@ -16,18 +14,13 @@ from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
 
 
-def fold_batches(stage: FinalStage, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a worker runs on its partition."""
-    return fold_partition(stage, batches)
-
-
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
     keys = [f"k{i}" for i in range(final.keys)]
     columns = [column for component in final.components for column in columns_of(stage, component)]
     needed = slices.select(*keys, SLICE, *columns)
     placed = needed.repartition(*keys) if keys else needed.repartition(1)
-    return placed.mapInArrow(partial(fold_batches, final), answer_schema(slices.schema, final))
+    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, final))
 
 
 def answer_schema(slices: StructType, final: FinalStage) -> StructType:

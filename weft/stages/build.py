@@ -63,12 +63,12 @@ def projection(bound: Bound) -> AnswerStage:
     """What a query makes of its answers, without its name and window."""
     components = sent(bound.components)
     calls = tuple(
-        call.sql.format(*(reference(components.index(c), c) for c in call.components)) for call in bound.calls
+        call.sql.format(*(Reference(components.index(c), c) for c in call.components)) for call in bound.calls
     )
     return AnswerStage((), calls, components, bound.query.having, bound.query.outputs)
 
 
-class reference(SimpleNamespace):
+class Reference(SimpleNamespace):
     """A component's answer in a call's SQL: `c0`, or `c0_m2` for its field m2."""
 
     def __init__(self, index: int, component: Component):

@@ -1,0 +1,146 @@
+"""The Loom: sources and queries in; plan, explanation, results and verification out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from os import PathLike
+
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.errors import QueryError, SourceError
+from weft.io.sinks import Sink, make_sink
+from weft.io.sources import read_source
+from weft.model.plan import SharedPlan, check_plan
+from weft.model.query import Query
+from weft.model.workload import Bound
+from weft.optimize import share_all
+from weft.spark.batch import Results, parts_of
+from weft.spark.check import Checker
+from weft.spark.session import active_or_local
+from weft.spark.sink import silent, write
+from weft.spark.verify import Verification, verify
+from weft.sql import SourceSchema, parse_query
+from weft.stages.build import build
+from weft.stages.explain import Explanation
+
+Progress = Callable[[int, int, str], None]
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+class Loom:
+    """Weaves window queries over shared sources into few Spark jobs.
+
+    >>> loom = Loom()
+    >>> loom.source("trades", "trades.parquet", time="ts")
+    >>> loom.query("sma", "SELECT symbol, window.end, avg(price) FROM trades "
+    ...                   "GROUP BY symbol, window(ts, '10 minutes', '1 minute')")
+    >>> loom.run()["sma"].show()
+    """
+
+    def __init__(self, spark: SparkSession | None = None):
+        self.spark = spark or active_or_local()
+        self._checker = Checker(self.spark)
+        self._frames: dict[str, DataFrame] = {}
+        self._schemas: dict[str, SourceSchema] = {}
+        self._queries: dict[str, Bound] = {}
+
+    def source(
+        self,
+        name: str,
+        data: DataFrame | str | PathLike[str],
+        time: str | None = None,
+        format: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time."""
+        if not NAME.fullmatch(name):
+            raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
+        if name in self._frames:
+            raise SourceError(f"there is already a source '{name}': choose another name.")
+        frame = data if hasattr(data, "schema") else read_source(self.spark, str(data), format, options)
+        schema = schema_of(name, frame, time)
+        self._checker.register(name, frame)
+        self._frames[name], self._schemas[name] = frame, schema
+
+    def query(self, name: str, sql: str) -> Query:
+        """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
+        if not NAME.fullmatch(name):
+            raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
+        if name in self._queries:
+            raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
+        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas))
+        return self._queries[name].query
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries added so far."""
+        return tuple(bound.query for bound in self._queries.values())
+
+    def plan(self, queries: Iterable[str] | None = None) -> SharedPlan:
+        """Which queries share which scan and tree."""
+        workload = tuple(self._chosen(queries))
+        return check_plan(share_all(workload), workload, "share_all")
+
+    def explain(self, queries: Iterable[str] | None = None) -> Explanation:
+        """The plan as text, JSON, HTML and a picture."""
+        plan = self.plan(queries)
+        return Explanation(plan, build(plan))
+
+    def run(
+        self,
+        sink: str | Mapping[str, str] | Sink | None = None,
+        queries: Iterable[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Results:
+        """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
+
+        A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
+        """
+        parts = parts_of(build(self.plan(queries)), self._frames, self._ansi)
+        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
+        return Results(parts, report)
+
+    def verify(self, queries: Iterable[str] | None = None, progress: Progress | None = None) -> Verification:
+        """Run every query natively as well and compare row by row."""
+        chosen = [bound.query for bound in self._chosen(queries)]
+        with self.run(queries=[q.name for q in chosen]) as results:
+            return verify(results, chosen, self._checker.native, progress or silent)
+
+    def close(self) -> None:
+        """Drop what Weft made in the Spark session; the session itself stays."""
+        self._checker.close()
+
+    @property
+    def _ansi(self) -> bool:
+        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+
+    def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
+        wanted = list(self._queries) if names is None else list(dict.fromkeys(names))
+        for name in wanted:
+            if name not in self._queries:
+                near = get_close_matches(name, self._queries, 1)
+                hint = f"Did you mean '{near[0]}'?" if near else "Add it with loom.query(name, sql)."
+                raise QueryError(name, "there is no query of this name.", hint=hint)
+        return [self._queries[name] for name in wanted]
+
+
+def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
+    """What the SQL reader needs to know of a source; the event time must be one of its columns."""
+    columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+    names = [column for column, _ in columns]
+    if time is not None and time.lower() not in (n.lower() for n in names):
+        near = get_close_matches(time, names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"its columns are {', '.join(names)}."
+        raise SourceError(f"source '{name}' has no column '{time}' to be its event time: {hint}")
+    return SourceSchema(name, columns, time)
+
+
+def sink_of(sink: str | Mapping[str, str] | Sink) -> Sink:
+    """The sink that the caller spelled."""
+    if isinstance(sink, Sink):
+        return sink
+    if isinstance(sink, str):
+        return make_sink("noop", None) if sink == "noop" else make_sink("parquet", sink)
+    return make_sink(sink.get("format", "parquet"), sink.get("path"))

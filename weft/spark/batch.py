@@ -1,0 +1,103 @@
+"""Running a plan as a batch: slices once a scan, answers for whoever asks, results as lazy DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.model.window import Window
+from weft.spark.answer import run_answer
+from weft.spark.final import run_final
+from weft.spark.partial import run_partial
+from weft.stages.build import ScanStages, final_stage
+from weft.stages.definition import AnswerStage, PartialStage
+
+QUERY = "__weft_query"
+
+
+@dataclass(frozen=True)
+class Part:
+    """An answer stage and the slices it reads."""
+
+    slices: DataFrame
+    partial: PartialStage
+    stage: AnswerStage
+    ansi: bool
+
+    def only(self, name: str, window: Window) -> Part:
+        """The part that answers one query alone."""
+        return replace(self, stage=replace(self.stage, queries=((name, window),)))
+
+    def rows(self) -> DataFrame:
+        """The rows of all its queries: `w` the number of the window, then the outputs `o0 …`."""
+        final = final_stage(len(self.partial.keys), self.stage, self.ansi)
+        wire = run_final(self.slices, self.partial, final)
+        return run_answer(wire, self.partial, final, self.stage)
+
+    def result(self) -> DataFrame:
+        """The rows of its only query under the names its SQL gives them."""
+        return self.rows().drop("w").toDF(*(o.name for o in self.stage.outputs))
+
+    def named(self) -> DataFrame:
+        """The rows of all its queries with the name of the query, one copy for each query that wants them."""
+        rows, outputs = self.rows(), [f"o{i}" for i in range(len(self.stage.outputs))]
+        wanted: dict[Window, list[str]] = {}
+        for name, window in self.stage.queries:
+            wanted.setdefault(window, []).append(name)
+        names = [wanted[window] for window in sorted(wanted)]
+        if all(len(n) == 1 for n in names):
+            query = F.element_at(F.array(*(F.lit(n[0]) for n in names)), F.col("w") + 1)
+        else:
+            query = F.explode(F.element_at(F.array(*(F.array(*map(F.lit, n)) for n in names)), F.col("w") + 1))
+        return rows.select(query.alias(QUERY), *outputs).toDF(QUERY, *(o.name for o in self.stage.outputs))
+
+
+class Results(Mapping[str, DataFrame]):
+    """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
+
+    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = ()):
+        self._parts = parts
+        self._home = {name: (part, window) for part in parts for name, window in part.stage.queries}
+        self._kept: list[DataFrame] = []
+        self.report = report
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries."""
+        return tuple(self._home)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        part, window = self._home[name]
+        if not any(part.slices is kept for kept in self._kept):
+            self._kept.append(part.slices.persist())
+        return part.only(name, window).result()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._home)
+
+    def __len__(self) -> int:
+        return len(self._home)
+
+    def close(self) -> None:
+        """Let go of the slices."""
+        for slices in self._kept:
+            slices.unpersist()
+        self._kept.clear()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame], ansi: bool) -> tuple[Part, ...]:
+    """Every answer stage over the slices of its scan."""
+    parts = []
+    for scan in scans:
+        slices = run_partial(sources[scan.partial.source], scan.partial)
+        parts += [Part(slices, scan.partial, stage, ansi) for tree in scan.trees for stage in tree]
+    return tuple(parts)

@@ -1,0 +1,146 @@
+"""Checking a query with Spark's own analyser: names and types of its outputs, types of its parts, its errors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from uuid import uuid4
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.aggregates import Argument, Lowered, UnsupportedType, find
+from weft.errors import CheckError, Place, RefusedError
+from weft.model.query import Call, Output, Query
+from weft.model.workload import Bound
+from weft.sql import Parsed
+
+SOURCE = "__weft_source__"
+TIMES = ("timestamp", "timestamp_ntz", "date", "string")
+
+
+class Checker:
+    """Sources as views of one Spark session, and what is already known about expressions over them."""
+
+    def __init__(self, spark: SparkSession):
+        self.spark = spark
+        self._views: dict[str, str] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._types: dict[tuple[str, str], str] = {}
+        self._outputs: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+
+    def register(self, name: str, frame: DataFrame) -> None:
+        """Make a source known to Spark under a name that nobody else uses."""
+        view = f"weft_{uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        self._views[name], self._frames[name] = view, frame
+
+    def close(self) -> None:
+        """Drop the views."""
+        for view in self._views.values():
+            self.spark.catalog.dropTempView(view)
+        self._views.clear()
+
+    def native(self, query: Query) -> DataFrame:
+        """The query as Spark itself runs it."""
+        return self.sql(query.source, query.native)
+
+    def sql(self, source: str, text: str) -> DataFrame:
+        """A SQL text over a source's view."""
+        return self.spark.sql(text.replace(SOURCE, self._views[source]))
+
+    def bind(self, parsed: Parsed) -> Bound:
+        """The query with Spark's names and types, or the error Spark has with it."""
+        query = parsed.query
+        outputs = self._analyse(parsed)
+        named = tuple(Output(o.sql, name, kind) for o, (name, kind) in zip(query.outputs, outputs, strict=True))
+        parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
+        types = self._types_of(query, parts)
+        return Bound(
+            replace(query, outputs=named),
+            types[query.time],
+            tuple(types[key] for key in query.keys),
+            tuple(lower(query, call, types) for call in query.calls),
+        )
+
+    def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
+        key = (parsed.query.source, shape(parsed))
+        if key not in self._outputs:
+            self._outputs[key] = self._analyse_anew(parsed)
+        return self._outputs[key]
+
+    def _analyse_anew(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
+        query = parsed.query
+        try:
+            schema = self.sql(query.source, parsed.probe).schema
+            if not parsed.trusted:
+                self._require_same(parsed)
+        except (AnalysisException, ParseException) as error:
+            raise spark_error(query, error) from error
+        return tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+
+    def _require_same(self, parsed: Parsed) -> None:
+        """Refuse a query that Weft's reader would change the meaning of."""
+        query = parsed.query
+        if not self.native(query).sameSemantics(self.sql(query.source, parsed.rendered)):
+            raise RefusedError(
+                query.name,
+                "Weft reads this SQL otherwise than Spark does.",
+                place=Place(1, 1),
+                hint=f"Write its expressions in a plainer way; Weft understood: {parsed.rendered}",
+            )
+
+    def _types_of(self, query: Query, parts: list[str]) -> dict[str, str]:
+        source = query.source
+        unknown = [part for part in dict.fromkeys(parts) if (source, part) not in self._types]
+        if unknown:
+            fields = self._frames[source].selectExpr(*(f"{part} AS e{i}" for i, part in enumerate(unknown))).schema
+            kinds = [plain(field.dataType.simpleString()) for field in fields.fields]
+            self._types |= {(source, part): kind for part, kind in zip(unknown, kinds, strict=True)}
+        return {part: self._types[(source, part)] for part in parts}
+
+
+def plain(kind: str) -> str:
+    """char(n) and varchar(n) are strings to every aggregate."""
+    return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
+
+
+def shape(parsed: Parsed) -> str:
+    """The query's text without the numbers in HAVING: they change neither names nor types."""
+    text = parsed.probe
+    at = text.rfind(" HAVING ") if parsed.query.having else len(text)
+    return text[:at] + re.sub(r"\b\d+(\.\d+)?\b", "0", text[at:]) if parsed.trusted else text
+
+
+def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
+    """The call as components, or a refusal of its argument's type."""
+    aggregate = find(call.function)
+    assert aggregate is not None, call
+    only = f" FILTER (WHERE {call.filter})" if call.filter else ""
+    try:
+        return aggregate.lower(tuple(Argument(a, types[a]) for a in call.args), only)
+    except UnsupportedType as error:
+        raise RefusedError(
+            query.name,
+            f"{call.function}({', '.join(call.args)}) over {error} does not run in Weft yet.",
+            place=place_of(query.text, call.function),
+            hint="Cast the argument to a number, string, date or timestamp.",
+        ) from None
+
+
+def place_of(text: str, word: str) -> Place | None:
+    """Where a word first stands in the text."""
+    found = re.search(rf"(?<![\w`]){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+    if not found:
+        return None
+    before = text[: found.start()]
+    return Place(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+
+
+def spark_error(query: Query, error: PySparkException) -> CheckError:
+    """Spark's analysis error in one sentence, with the place of what it names."""
+    named = error.getMessageParameters() or {}
+    word = next((named[k] for k in ("routineName", "functionName", "objectName", "fieldName", "sqlExpr") if k in named), "")
+    message = str(error).strip().splitlines()[0]
+    sentence = re.sub(r"\s*SQLSTATE: \w+\s*", "", message).rstrip(" ;:")
+    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place_of(query.text, word.strip("`\" ")))

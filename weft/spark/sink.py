@@ -1,0 +1,131 @@
+"""Writing results: one Spark job per output schema, and nothing in place before all of it is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from os.path import abspath
+from uuid import uuid4
+
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.errors import RunError
+from weft.io.sinks import Sink
+from weft.spark.batch import QUERY, Part
+
+Progress = Callable[[int, int, str], None]
+WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
+
+
+def silent(done: int, total: int, text: str) -> None:
+    """Report nothing."""
+
+
+def write(spark: SparkSession, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
+    """Write every query's rows to the sink; the report says where each went and how long its job took."""
+    groups = by_schema(parts)
+    with kept(parts):
+        if sink.path is None:
+            return tuple(run_jobs(groups, lambda group, _: discard(group), progress))
+        return write_files(spark, groups, sink, progress)
+
+
+def by_schema(parts: tuple[Part, ...]) -> list[list[Part]]:
+    """The parts that can be written together: those whose outputs have equal names and types."""
+    groups: dict[tuple, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(tuple((o.name, o.type) for o in part.stage.outputs), []).append(part)
+    return list(groups.values())
+
+
+@contextmanager
+def kept(parts: tuple[Part, ...]) -> Iterator[None]:
+    """Keep the slices that several parts read while they are read."""
+    shared = [p.slices for i, p in enumerate(parts) if any(p.slices is q.slices for q in parts[:i])]
+    for slices in shared:
+        slices.persist()
+    try:
+        yield
+    finally:
+        for slices in shared:
+            slices.unpersist()
+
+
+def run_jobs(groups: list[list[Part]], job: Callable[[list[Part], int], None], progress: Progress) -> Iterator[dict]:
+    """Run one job a group and report on each of its queries."""
+    for i, group in enumerate(groups):
+        names = [name for part in group for name, _ in part.stage.queries]
+        progress(i, len(groups), names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
+        began = time.perf_counter()
+        job(group, i)
+        seconds = time.perf_counter() - began
+        yield from ({"query": name, "path": None, "seconds": round(seconds, 3)} for name in names)
+    progress(len(groups), len(groups), "done")
+
+
+def discard(group: list[Part]) -> None:
+    """Compute every output value in the JVM and throw it away."""
+    for part in group:
+        rows = part.rows() if one_each(part) else part.named()
+        rows.drop("w").write.format("noop").mode("overwrite").save()
+
+
+def one_each(part: Part) -> bool:
+    """Whether no two queries of the part want the same rows."""
+    return len({window for _, window in part.stage.queries}) == len(part.stage.queries)
+
+
+def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progress: Progress) -> tuple[dict, ...]:
+    """Write all queries beside their places, then move each into its place, one folder a query."""
+    files, root = filesystem(str(sink.path))
+    staging = f"_weft_staging_{uuid4().hex}"
+
+    def job(group: list[Part], number: int) -> None:
+        target = f"{str(sink.path).rstrip('/')}/{staging}/{number}"
+        union = reduce(DataFrame.unionByName, (part.named() for part in group))
+        union.write.format(sink.format).partitionBy(QUERY).mode("errorifexists").save(target)
+
+    names = sum(len(part.stage.queries) for group in groups for part in group)
+    try:
+        with many_writers(spark, names + 1):
+            report = list(run_jobs(groups, job, progress))
+        publish(files, root, staging, groups)
+    except OSError as error:
+        raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
+    finally:
+        if files.get_file_info(f"{root}/{staging}").type != fs.FileType.NotFound:
+            files.delete_dir(f"{root}/{staging}")
+    return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
+
+
+def filesystem(path: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path within it."""
+    if "://" in path:
+        return fs.FileSystem.from_uri(path.rstrip("/"))
+    return fs.LocalFileSystem(), abspath(path)
+
+
+@contextmanager
+def many_writers(spark: SparkSession, count: int) -> Iterator[None]:
+    """Let a task write to all queries' files at once, instead of sorting its rows by query first."""
+    before = spark.conf.get(WRITERS, "0")
+    spark.conf.set(WRITERS, str(count))
+    try:
+        yield
+    finally:
+        spark.conf.set(WRITERS, before or "0")
+
+
+def publish(files: fs.FileSystem, root: str, staging: str, groups: list[list[Part]]) -> None:
+    """Move each query's folder into place; what lay there before goes only once the new one stands."""
+    for number, group in enumerate(groups):
+        for name in (n for part in group for n, _ in part.stage.queries):
+            fresh, place, old = f"{root}/{staging}/{number}/{QUERY}={name}", f"{root}/{name}", f"{root}/{staging}/old_{name}"
+            if files.get_file_info(fresh).type == fs.FileType.NotFound:
+                files.create_dir(fresh)
+            if files.get_file_info(place).type != fs.FileType.NotFound:
+                files.move(place, old)
+            files.move(fresh, place)

@@ -1,0 +1,105 @@
+"""The picture of a plan: source, scan, windows and queries from left to right, as SVG."""
+
+from __future__ import annotations
+
+from html import escape
+
+ROW, TOP, LEFT = 26, 34, 12
+SOURCE, SCAN, WINDOW, QUERY = LEFT, 150, 470, 660
+SHOWN = 12
+STYLE = """
+.weft{font:13px system-ui,sans-serif;--ink:#1d2733;--soft:#5b6875;--line:#9fb3c8;--box:#eef4fa;--hot:#2563a8}
+.weft text{fill:var(--ink)} .weft .soft{fill:var(--soft);font-size:12px} .weft rect{fill:var(--box);stroke:var(--line)}
+.weft path{fill:none;stroke:var(--line)} .weft .head{fill:var(--hot);font-weight:600}
+@media (prefers-color-scheme:dark){.weft{--ink:#e7edf3;--soft:#a3b1bf;--line:#4d6074;--box:#1d2936;--hot:#7db8f0}}
+"""
+
+
+def picture(plan: dict) -> str:
+    """The whole plan as one SVG element."""
+    body, y = [headings()], TOP
+    for scan in plan["scans"]:
+        drawn, height = draw_scan(scan, y)
+        body.append(drawn)
+        y += height + 18
+    size = f'viewBox="0 0 960 {y}" width="960" height="{y}"'
+    return f'<svg class="weft" xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>{"".join(body)}</svg>'
+
+
+def headings() -> str:
+    """The names of the columns."""
+    names = ((SOURCE, "source"), (SCAN, "one scan: slices"), (WINDOW, "windows"), (QUERY, "queries"))
+    return "".join(f'<text class="head" x="{x}" y="18">{name}</text>' for x, name in names)
+
+
+def draw_scan(scan: dict, y: int) -> tuple[str, int]:
+    """One scan with its windows and queries, and how high it is."""
+    rows = [(window, [q for q, w in tree["reads"].items() if w == window])
+            for tree in scan["trees"] for window in tree["windows"]]
+    hidden, rows = rows[SHOWN:], rows[:SHOWN]
+    facts = scan_facts(scan)
+    height = max(len(rows) + bool(hidden), len(facts)) * ROW
+    middle = y + height / 2
+    parts = [box(SOURCE, middle - 15, 104, 30, scan["source"]), box_of(SCAN, y, 280, height, facts)]
+    parts.append(curve(SOURCE + 104, middle, SCAN, middle))
+    for i, (window, queries) in enumerate(rows):
+        at = y + i * ROW + ROW / 2
+        parts += [curve(SCAN + 280, middle, WINDOW - 6, at), text(WINDOW, at + 4, window)]
+        parts += [curve(WINDOW + 130, at, QUERY - 6, at), text(QUERY, at + 4, few(queries), ", ".join(queries))]
+    if hidden:
+        parts.append(text(WINDOW, y + len(rows) * ROW + 18, f"and {len(hidden)} more windows", soft=True))
+    return "".join(parts), height
+
+
+def scan_facts(scan: dict) -> list[str]:
+    """What stands in a scan's box."""
+    edges = scan["slices"]["edges"]
+    first = [f"by {', '.join(scan['keys']) or 'nothing'}"]
+    if scan["where"]:
+        first.append(f"where {scan['where']}")
+    first.append(f"{'very many' if edges is None else edges} slices every {scan['slices']['composite_slide']}")
+    shared = scan["components"]
+    listed = shared[:5] + ([f"and {len(shared) - 5} more components"] if len(shared) > 5 else [])
+    return first + listed
+
+
+def few(names: list[str]) -> str:
+    """The first names and how many follow."""
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def clip(value: str, length: int) -> str:
+    """A text short enough for its box."""
+    return value if len(value) <= length else value[: length - 1] + "…"
+
+
+def text(x: float, y: float, value: str, title: str = "", *, soft: bool = False, length: int = 44) -> str:
+    """A line of text, whole in its title."""
+    kind = ' class="soft"' if soft else ""
+    return f'<text{kind} x="{x}" y="{y}">{escape(clip(value, length))}<title>{escape(title or value)}</title></text>'
+
+
+def box(x: float, y: float, width: float, height: float, label: str) -> str:
+    """A box with one line of text."""
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>' + text(x + 10, y + 20, label, length=13)
+
+
+def box_of(x: float, y: float, width: float, height: float, lines: list[str]) -> str:
+    """A box with several lines of text, the first ones in full ink."""
+    body = "".join(text(x + 10, y + 18 + i * ROW, line, soft=i > 2, length=42) for i, line in enumerate(lines))
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>{body}'
+
+
+def curve(x1: float, y1: float, x2: float, y2: float) -> str:
+    """A smooth line between two points."""
+    middle = (x1 + x2) / 2
+    return f'<path d="M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"/>'
+
+
+def page(svg: str, plain: str) -> str:
+    """A page with the picture and the text."""
+    style = "body{font:15px system-ui,sans-serif;margin:2rem;color-scheme:light dark}pre{overflow:auto}svg{max-width:100%}"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Weft plan</title><style>{style}</style>'
+        f"<h1>Plan</h1>{svg}<h2>As text</h2><pre>{escape(plain)}</pre></html>"
+    )
