@@ -54,8 +54,10 @@ def run(output: Output, folder: Path | None, only: list[str], sink_text: str | N
         began = time.perf_counter()
         results = woven.loom.run(sink=sink_argument(sink), queries=only or None, progress=report)
     seconds = time.perf_counter() - began
+    order = [query.name for query in woven.queries]
+    rows = sorted(results.report, key=lambda item: order.index(item["query"]))
     data = {"ok": True, "sink": {"format": sink.format, "path": sink.path}, "seconds": round(seconds, 3)}
-    output.show({**data, "queries": results.report}, *written(results.report, sink, seconds))
+    output.show({**data, "queries": rows}, *written(rows, sink, seconds))
 
 
 def verify(output: Output, folder: Path | None, only: list[str]) -> None:

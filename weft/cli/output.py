@@ -77,16 +77,30 @@ def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
 
 def code_of(error: Exception) -> int:
     """1 where the user's files or data are at fault, 3 where Spark or Weft is."""
-    return AT_FAULT if isinstance(error, WeftError) else INTERNAL
+    return AT_FAULT if isinstance(error, WeftError) or is_of_data(error) else INTERNAL
+
+
+def is_of_data(error: Exception) -> bool:
+    """Whether Spark blames the data: SQLSTATE class 22, such as an overflow or a division by zero."""
+    state = error.getSqlState() if hasattr(error, "getSqlState") else None
+    return str(state).startswith("22")
 
 
 def explain(error: Exception, debug: bool) -> tuple[Fault, ...]:
     """The faults to print for an error."""
     if isinstance(error, WeftError):
         return faults_of(error)
-    line = (str(error).strip().splitlines() or ["no message"])[0]
+    if is_of_data(error):
+        return (Fault(f"the data cannot be computed: {telling_line(str(error))}", kind="DataError"),)
     hint = "" if debug else "Run again with --debug to see where."
-    return (Fault(f"{type(error).__name__}: {line}", hint=hint, kind="Internal"),)
+    return (Fault(f"{type(error).__name__}: {telling_line(str(error))}", hint=hint, kind="Internal"),)
+
+
+def telling_line(text: str) -> str:
+    """The line of an error's text that says most: the end of a traceback, the last of Java's causes, or the first."""
+    lines = text.strip().splitlines() or ["no message"]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return lines[-1] if any(line.startswith("Traceback (") for line in lines) else (causes or lines[:1])[-1]
 
 
 def console(file: TextIO) -> Console:

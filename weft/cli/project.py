@@ -22,7 +22,7 @@ class Source:
 
     name: str
     path: str
-    time: str = "ts"
+    time: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
     path, format = required(table, "path", f"sources.{name}."), table.get("format")
     if format is not None and find(format, READABLE) is None:
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {listed(READABLE)}.")
-    return Source(name, locate(folder, path), table.get("time", "ts"), format, dict(flat(table.get("options", {}))))
+    return Source(name, locate(folder, path), table.get("time"), format, dict(flat(table.get("options", {}))))
 
 
 def build_sink(folder: Path, format: str, path: str) -> Sink:

@@ -22,7 +22,7 @@ def test_a_short_file_gets_the_defaults(tmp_path: Path) -> None:
     project = load_project(write(tmp_path, GOOD))
     assert project.name == tmp_path.name
     assert project.sources[0].path == str(tmp_path / "data")
-    assert (project.sources[0].time, project.sources[0].format) == ("ts", None)
+    assert (project.sources[0].time, project.sources[0].format) == (None, None)
     assert project.sink == Sink("parquet", str(tmp_path / "out"))
     assert project.files == ("queries/*.sql",)
 

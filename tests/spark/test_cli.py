@@ -1,0 +1,85 @@
+"""The command line for real: a new project is checked, planned, run and verified by Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from weft.cli.init import create_project
+from weft.cli.main import app
+
+Weft = Callable[..., Result]
+QUERIES = ["big_trades", "exchanges", "range_10m", "range_2h", "volatility", "vwap"]
+
+
+@pytest.fixture
+def weft(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """Runs a command in a new project, on the tests' session."""
+    create_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(app, args)
+
+
+def test_a_new_project_is_good(weft: Weft) -> None:
+    result = weft("check", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["queries"] == QUERIES
+
+
+def test_every_error_is_listed_with_its_place(weft: Weft) -> None:
+    Path("queries/bad.sql").write_text(
+        "-- name: typo\nSELECT symbol,\n  avg(prise)\nFROM trades GROUP BY symbol, window(ts, '2 minutes')\n"
+        "-- name: lost\nSELECT count(*) FROM trade GROUP BY window(ts, '2 minutes')\n"
+    )
+    result = weft("check", "--json")
+    errors = {error["query"]: error for error in json.loads(result.stdout)["errors"]}
+    assert result.exit_code == 1 and sorted(errors) == ["lost", "typo"]
+    assert (errors["typo"]["file"], errors["typo"]["line"], errors["typo"]["column"]) == ("queries/bad.sql", 3, 7)
+    assert (errors["lost"]["line"], errors["lost"]["column"]) == (6, 22)
+
+
+def test_plan_says_what_is_shared(weft: Weft) -> None:
+    result = weft("plan", "--html", "plan.html")
+    assert result.exit_code == 0, result.stderr
+    assert "range_10m" in result.stdout
+    assert "<html" in Path("plan.html").read_text()
+    assert json.loads(weft("plan", "--json").stdout)
+
+
+def test_run_writes_every_query(weft: Weft) -> None:
+    result = weft("run", "--json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)["queries"]
+    assert sorted(item["query"] for item in report) == QUERIES
+    for item in report:
+        assert pq.read_table(item["path"]).num_rows > 0
+
+
+def test_run_writes_one_query_elsewhere(weft: Weft) -> None:
+    result = weft("run", "--query", "vwap", "--sink", "csv:there")
+    assert result.exit_code == 0, result.stderr
+    assert list(Path("there/vwap").glob("*.csv")) and not Path("out").exists()
+
+
+def test_verify_finds_all_equal(weft: Weft) -> None:
+    result = weft("verify", "--json")
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert json.loads(result.stdout)["ok"] is True
+
+
+def test_a_process_keeps_stdout_for_the_answer(tmp_path: Path) -> None:
+    create_project(tmp_path)
+    command = [sys.executable, "-c", "from weft.cli.main import main; main()"]
+    args = ["run", "--project", str(tmp_path), "--query", "vwap", "--sink", "noop", "--json"]
+    done = subprocess.run([*command, *args], capture_output=True, text=True, env=dict(os.environ), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["ok"] is True
