@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import ProjectError, RunError
-from weft.io.formats import READABLE, find, listed
+from weft.io.formats import READABLE, find, is_remote, listed
 from weft.io.sinks import Sink, make_sink
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -117,12 +117,12 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
 
 def locate(folder: Path, path: str) -> str:
     """A path as seen from the project folder; a URI is left alone."""
-    return path if "://" in path or not path else str(folder / path)
+    return path if not path or is_remote(path) else str(folder / path)
 
 
 def keep_apart(source: Source, sink: Sink) -> None:
     """Raises where a run would write over its own input."""
-    if not sink.path or "://" in source.path + sink.path:
+    if not sink.path or is_remote(source.path + sink.path):
         return
     read, written = Path(source.path).resolve(), Path(sink.path).resolve()
     if read == written or written in read.parents or read in written.parents:

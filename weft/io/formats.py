@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from dataclasses import dataclass
 
 
@@ -21,6 +22,17 @@ NOOP = Format("noop")
 
 READABLE: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
 WRITABLE: tuple[Format, ...] = (*READABLE, NOOP)
+
+
+def absolute(path: str) -> str:
+    """A local path from the root, and a URI as it is."""
+    # Spark sees a relative path from where its Java process started, which need not be where Python is now.
+    return path if is_remote(path) else os.path.abspath(path)
+
+
+def is_remote(path: str) -> bool:
+    """Whether the path is a URI that only Spark can look into."""
+    return "://" in path
 
 
 def find(name: str, formats: tuple[Format, ...]) -> Format | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.errors import RunError
-from weft.io.formats import NOOP, WRITABLE, Format, find, listed
+from weft.io.formats import NOOP, WRITABLE, Format, absolute, find, listed
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ def parse_sink(text: str, base: Sink) -> Sink:
 
 
 def make_sink(format: str, path: str | None) -> Sink:
-    """A sink whose format exists and that has a folder wherever it needs one."""
+    """A sink whose format exists and that has a folder wherever it needs one, seen from the root."""
     chosen = named_format(format)
     if chosen is NOOP:
         return Sink(NOOP.name)
     if not path:
         raise RunError(f"the {chosen.name} sink needs a folder: write {chosen.name}:PATH.")
-    return Sink(chosen.name, path)
+    return Sink(chosen.name, absolute(path))
 
 
 def named_format(name: str) -> Format:

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import SourceError
-from weft.io.formats import READABLE, Format, find, listed
+from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
 
 # Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
 DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
@@ -25,14 +25,9 @@ def read_source(
     chosen = named_format(format) if format else told_format(path)
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
     try:
-        return spark.read.format(chosen.name).options(**settings).load(path)
+        return spark.read.format(chosen.name).options(**settings).load(absolute(path))
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"cannot read '{path}' as {chosen.name}: {reason(error)}") from error
-
-
-def is_remote(path: str) -> bool:
-    """Whether the path is a URI that only Spark can look into."""
-    return "://" in path
 
 
 def require_path(path: str) -> None:

@@ -139,7 +139,7 @@ def test_run_writes_to_the_projects_sink(weft: Weft, loom: FakeLoom) -> None:
 
 def test_run_takes_another_sink(weft: Weft, loom: FakeLoom) -> None:
     assert weft("run", "--sink", "csv:there").exit_code == 0
-    assert loom.sink == {"format": "csv", "path": "there"}
+    assert loom.sink == {"format": "csv", "path": str(Path("there").resolve())}
     assert json.loads(weft("run", "--sink", "noop", "--json").stdout)["sink"] == {"format": "noop", "path": None}
 
 

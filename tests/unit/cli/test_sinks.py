@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os.path
+
 import pytest
 
 from weft.errors import RunError
@@ -15,9 +17,9 @@ BASE = Sink("orc", "/p/out")
     [
         ("noop", Sink("noop")),
         ("csv", Sink("csv", "/p/out")),
-        ("JSON:x/y", Sink("json", "x/y")),
+        ("JSON:x/y", Sink("json", os.path.abspath("x/y"))),
         ("parquet:s3a://b/c", Sink("parquet", "s3a://b/c")),
-        ("elsewhere", Sink("orc", "elsewhere")),
+        ("elsewhere", Sink("orc", os.path.abspath("elsewhere"))),
         ("s3a://b/c", Sink("orc", "s3a://b/c")),
         ("json://b/c", Sink("orc", "json://b/c")),
     ],
@@ -27,7 +29,7 @@ def test_a_sink_is_read(text: str, sink: Sink) -> None:
 
 
 def test_a_path_over_a_noop_project_is_parquet() -> None:
-    assert parse_sink("x", Sink("noop")) == Sink("parquet", "x")
+    assert parse_sink("x", Sink("noop")) == Sink("parquet", os.path.abspath("x"))
 
 
 @pytest.mark.parametrize(("text", "said"), [("csv", "needs a folder: write csv:PATH"), ("json:", "needs a folder")])
