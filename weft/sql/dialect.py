@@ -24,13 +24,25 @@ class VerbatimParser(SparkParser):
 
 
 class VerbatimGenerator(SparkGenerator):
-    """Spark's generator that keeps DATE '...' a literal: as a cast it would lose 'epoch' and fold later."""
+    """Spark's generator that keeps three things sqlglot would write otherwise."""
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
-        """A typed literal as it was written; every other cast as sqlglot writes it."""
+        """A typed literal as it was written: as a cast, DATE 'epoch' would lose its meaning."""
         if is_typed_literal(expression):
             return f"{self.sql(expression, 'to')} {self.sql(expression, 'this')}"
         return super().cast_sql(expression, safe_prefix)
+
+    def add_sql(self, expression: exp.Add) -> str:
+        """INTERVAL 1 HOUR 30 MINUTES, which sqlglot reads as a sum, in parentheses: a minus may stand before it."""
+        both = isinstance(expression.this, exp.Interval) and isinstance(expression.expression, exp.Interval)
+        return f"({super().add_sql(expression)})" if both else super().add_sql(expression)
+
+    def not_sql(self, expression: exp.Not) -> str:
+        """IS NOT NULL as one predicate, which is how Spark reads it."""
+        inner = expression.this
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+            return f"{self.sql(inner, 'this')} IS NOT NULL"
+        return super().not_sql(expression)
 
 
 class Verbatim(Spark):

@@ -41,11 +41,12 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema]) -> Pa
     refuse_start(words, tokens)
     tokens, spelled = lift(words, tokens)
     select = _select(words, tokens)
+    nodes = list(select.walk(bfs=False))
+    refuse_nodes(words, nodes[1:], tokens)
     table = refuse_table(words, select, tokens)
     schema = _source(words, table, sources)
     scope = Scope(words, schema, table.alias_or_name.lower(), spelled)
-    sure = trusted(select.walk())
-    return _read(scope, select, tokens, table, sure)
+    return _read(scope, select, tokens, table, trusted(nodes))
 
 
 def _tokens(text: Text) -> list[Token]:
@@ -66,7 +67,6 @@ def _select(text: Text, tokens: list[Token]) -> exp.Select:
     trees = text.trees(tokens)
     select = refuse_statement(text, trees[0] if trees else None, tokens)
     refuse_clauses(text, select, tokens)
-    refuse_nodes(text, select, tokens)
     return select
 
 

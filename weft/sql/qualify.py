@@ -38,13 +38,14 @@ class Scope:
     def resolve(self, node: exp.Expr, clause: str) -> exp.Expr:
         """The expression with plain names; the window in it is the column `__window`."""
         root = exp.Paren(this=node)  # a parent, so that the whole expression can be replaced as well
-        for part in list(root.walk(bfs=False, prune=_is_window_call)):
+        parts = list(root.walk(bfs=False, prune=_is_window_call))
+        for part in parts:
             if isinstance(part, exp.Anonymous):
                 self._function(part, clause)
             elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
-                part.replace(self._column(part, clause))
-        for dot in list(root.find_all(exp.Dot)):
-            self._field(dot)
+                part.replace(exp.Var(this=part.name.upper()) if _is_unit(part) else self._column(part, clause))
+        for part in parts:
+            self._field(part)
         return root.this.pop()
 
     def _function(self, call: exp.Anonymous, clause: str) -> None:
@@ -53,9 +54,6 @@ class Scope:
             call.replace(self._window(call, clause))
             return
         call.set("this", name)
-        if name in UNIT_FIRST and len(call.expressions) == 3:
-            unit = call.expressions[0]
-            unit.replace(exp.Var(this=unit.name.upper()))
 
     def _window(self, call: exp.Anonymous, clause: str) -> exp.Expr:
         """The column `__window` for a window() call, which must be the same window everywhere in the query."""
@@ -132,6 +130,8 @@ class Scope:
         if head == "window_time":
             raise self.text.refused(column, "Weft does not run window_time.", "Use window_end.")
         fields = [head.removeprefix("window_")] if head != "window" else rest
+        if fields and fields[0] not in FIELDS:
+            raise self._no_field(column, fields[0])
         return _path(column, WINDOW, fields)
 
     def _alias(self, column: exp.Column, parts: list[str], items: list[exp.Expr]) -> exp.Expr:
@@ -143,6 +143,7 @@ class Scope:
         node: exp.Expr = item if plain else exp.Paren(this=item)
         for name in parts[1:]:
             node = exp.Dot(this=node, expression=identifier(name))
+            self._field(node)
         return node
 
     def _unknown(self, column: exp.Column, parts: list[str]) -> Exception:
@@ -156,14 +157,17 @@ class Scope:
         hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(self.schema.spelling.values())}."
         return self.text.wrong(column, f"source '{self.schema.name}' has no column '{name}'.", hint)
 
-    def _field(self, dot: exp.Dot) -> None:
+    def _field(self, dot: exp.Expr) -> None:
         """The window's fields in lower case, and no others."""
-        if not (isinstance(dot.this, exp.Column) and dot.this.name == WINDOW):
+        if not (isinstance(dot, exp.Dot) and isinstance(dot.this, exp.Column) and dot.this.name == WINDOW):
             return
         name = dot.expression.name.lower()
         if name not in FIELDS:
-            raise self.text.wrong(dot, f"the window has no field '{name}'.", "It has start and end.")
+            raise self._no_field(dot, name)
         dot.expression.replace(exp.Identifier(this=name))
+
+    def _no_field(self, node: exp.Expr, name: str) -> Exception:
+        return self.text.wrong(node, f"the window has no field '{name}'.", "It has start and end.")
 
     def _rows_only(self, node: exp.Expr) -> Exception:
         return self.text.refused(
@@ -254,6 +258,17 @@ def resolve_items(scope: Scope, items: list[exp.Expr]) -> list[tuple[exp.Expr, s
             scope.aliases.setdefault(alias.lower(), []).append(node)
         found.append((node, alias))
     return found
+
+
+def _is_unit(column: exp.Column) -> bool:
+    """Whether the name is the unit of date_add(DAY, 1, ts) or its kin."""
+    call = column.parent
+    return (
+        isinstance(call, exp.Anonymous)
+        and call.name.lower() in UNIT_FIRST
+        and len(call.expressions) == 3
+        and call.expressions[0] is column
+    )
 
 
 def _is_window_call(node: exp.Expr) -> bool:

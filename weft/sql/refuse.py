@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -11,6 +12,8 @@ from sqlglot.tokens import Token, TokenType
 from weft.aggregates import find
 from weft.errors import QueryError
 from weft.sql.functions import ANALYTIC, CHANGING, GENERATORS, NOT_YET
+from weft.sql.order import unclear
+from weft.sql.spots import keyword, spot, symbol, word
 from weft.sql.text import Text
 
 SPLIT = "Run it as a query of its own on the rows Weft gives, or register the prepared rows as a source."
@@ -58,6 +61,7 @@ NODES: dict[type[exp.Expr], Refusal] = {
     exp.IgnoreNulls: Refusal("Weft does not run IGNORE NULLS.", "Use FILTER (WHERE x IS NOT NULL)."),
     exp.RespectNulls: Refusal("Weft does not run RESPECT NULLS.", "Leave it out."),
     exp.WithinGroup: Refusal("Weft does not run WITHIN GROUP yet.", SPLIT),
+    exp.Array: Refusal("Weft cannot read array(...)[i].", "Write get(array(...), i)."),
     exp.Aliases: Refusal("Weft does not run several aliases of one expression.", "Give each column one alias."),
     exp.Parameter: Refusal("Weft takes no variables.", "Write the value itself."),
     exp.Placeholder: Refusal("Weft takes no parameters.", "Write the value itself."),
@@ -68,7 +72,26 @@ NODES: dict[type[exp.Expr], Refusal] = {
     exp.SessionUser: Refusal("session_user changes from session to session.", "Write the name itself."),
 }
 
+KNOWN = "count, sum, avg, min, max, min_by, max_by, bool_and, bool_or, stddev, variance, corr and their kin"
+CHANGES = Refusal(
+    "{}() changes from run to run, so its answer cannot equal Spark's.",
+    "Write the value itself, or add it as a column of the source.",
+)
+# Functions that do not run, by name; {} stands for the name.
+FUNCTIONS: tuple[tuple[Collection[str], Refusal], ...] = (
+    (NOT_YET, Refusal("Weft does not run the aggregate {}() yet.", f"It runs {KNOWN}.")),
+    (CHANGING, CHANGES),
+    (ANALYTIC, Refusal("Weft runs no analytic functions such as {}().", SPLIT)),
+    (GENERATORS, Refusal("{}() makes several rows of one, which Weft does not run.", ONE_SOURCE)),
+    (("session_window",), Refusal("Weft does not run session windows.", "Use window(time, range, slide).")),
+    (("window_time",), Refusal("Weft does not run {}().", "Use window.end - INTERVAL '1' MICROSECOND.")),
+    (("grouping", "grouping_id"), Refusal("Weft runs no {}(): it has no grouping sets.", PLAIN_GROUPS)),
+    (("identifier", "arrays_zip"), Refusal("Weft does not run {}(): it depends on how names are written.",
+                                           "Leave it out.")),
+)  # fmt: skip
 OWN_NAMES = re.compile("__(window|weft_|key_|call_)", re.IGNORECASE)
+STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
+SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 MOMENTS = frozenset(("now", "today", "tomorrow", "yesterday"))
 
 
@@ -78,8 +101,7 @@ def refuse_start(text: Text, tokens: list[Token]) -> None:
     if first.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING):
         raise text.unreadable(first, f"the SQL cannot be read: it starts with '{first.text}'.", "Start with SELECT.")
     if first.token_type not in STARTS:
-        word = first.text.upper()
-        raise text.refused(first, f"Weft runs SELECT only, not {word}.", "Write a SELECT with a window.")
+        raise text.refused(first, f"Weft runs SELECT only, not {first.text.upper()}.", "Write a SELECT with a window.")
     own = OWN_NAMES.search(text.sql)
     if own:
         raise text.refused(own.start(), f"names that start with {own[0]} are Weft's own.", "Choose another name.")
@@ -92,13 +114,13 @@ def refuse_statement(text: Text, tree: exp.Expr | None, tokens: list[Token]) -> 
     """The tree if it is one plain SELECT, else the error that says what it is."""
     if isinstance(tree, exp.SetOperation):
         at = next((token for token in tokens if token.token_type in SETS), None)
-        word = type(tree).__name__.upper()
-        raise text.refused(at, f"Weft runs no {word}.", "Add each SELECT as a query of its own.")
+        kind = type(tree).__name__.upper()
+        raise text.refused(at, f"Weft runs no {kind}.", "Add each SELECT as a query of its own.")
     if isinstance(tree, exp.Subquery):
         raise text.refused(0, "the query stands in parentheses.", "Leave the parentheses out.")
     if not isinstance(tree, exp.Select):
         raise text.refused(0, "Weft runs SELECT only.", "Write a SELECT with a window.")
-    pipe = _symbol(tokens, TokenType.PIPE_GT)
+    pipe = symbol(tokens, TokenType.PIPE_GT)
     if pipe:
         raise text.refused(pipe, "Weft runs no pipe syntax (|>).", "Write SELECT ... FROM ... GROUP BY ...")
     return tree
@@ -115,7 +137,7 @@ def refuse_table(text: Text, select: exp.Select, tokens: list[Token]) -> exp.Tab
     for name, value in table.args.items():
         if value and name not in ("this", "db", "catalog", "alias"):
             refusal = CLAUSES.get(name, Refusal(f"Weft does not run {name.upper()} in FROM.", "Leave it out."))
-            raise text.refused(_keyword(tokens, name) or table, refusal.reason, refusal.hint)
+            raise text.refused(keyword(tokens, name) or table, refusal.reason, refusal.hint)
     if table.args.get("alias") and table.args["alias"].columns:
         raise text.refused(table, "Weft does not rename columns in FROM.", "Use the source's own column names.")
     return table
@@ -126,51 +148,52 @@ def refuse_clauses(text: Text, select: exp.Select, tokens: list[Token]) -> None:
     for name, value in select.args.items():
         if value and name not in READ:
             refusal = CLAUSES.get(name, Refusal(f"Weft does not run this clause ({name}).", "Leave it out."))
-            raise text.refused(_keyword(tokens, name) or _node(value), refusal.reason, refusal.hint)
+            raise text.refused(keyword(tokens, name) or _node(value), refusal.reason, refusal.hint)
     group = select.args.get("group")
     for node in group.find_all(*GROUPINGS) if group else ():
-        word = type(node).__name__.upper().replace("GROUPINGSETS", "GROUPING SETS")
-        at = _word(tokens, word) or _word(tokens, word.split()[0])
-        raise text.refused(at, f"Weft runs no {word}.", PLAIN_GROUPS)
+        kind = type(node).__name__.upper().replace("GROUPINGSETS", "GROUPING SETS")
+        raise text.refused(word(tokens, kind), f"Weft runs no {kind}.", PLAIN_GROUPS)
 
 
-def refuse_nodes(text: Text, select: exp.Select, tokens: list[Token]) -> None:
+def refuse_nodes(text: Text, nodes: list[exp.Expr], tokens: list[Token]) -> None:
     """The error for the first part of an expression that does not run."""
-    for node in select.walk():
-        if node is select:
-            continue
+    for node in nodes:
         refusal = NODES.get(type(node))
         if refusal:
-            raise text.refused(_here(node, tokens), refusal.reason, refusal.hint)
+            raise text.refused(spot(node, tokens), refusal.reason, refusal.hint)
         if isinstance(node, exp.Anonymous):
             refuse_function(text, node)
         elif isinstance(node, exp.Cast):
             refuse_moment(text, node)
+        elif isinstance(node, exp.Tuple):
+            refuse_unnamed(text, node, node.expressions)
+        elif unclear(node):
+            raise text.refused(node, "Spark and Weft would group these operators differently.", "Add parentheses.")
         elif isinstance(node, exp.Star) and not _counted(node):
-            at = _symbol(tokens, TokenType.STAR)
+            at = symbol(tokens, TokenType.STAR)
             raise text.refused(at, "SELECT * has no meaning over windows.", "Name the keys and the aggregates.")
 
 
 def refuse_function(text: Text, call: exp.Anonymous) -> None:
     """The error for a function that does not run, by its name."""
     name = call.name.lower()
-    if name in NOT_YET:
-        raise text.refused(call, f"Weft does not run the aggregate {name}() yet.", f"It runs {_known()}.")
-    if name in CHANGING or (name == "unix_timestamp" and not call.expressions):
-        raise text.refused(call, f"{name}() changes from run to run, so its answer cannot equal Spark's.",
-                           "Write the value itself, or add it as a column of the source.")  # fmt: skip
-    if name in ANALYTIC:
-        raise text.refused(call, f"Weft runs no analytic functions such as {name}().", SPLIT)
-    if name in GENERATORS:
-        raise text.refused(call, f"{name}() makes several rows of one, which Weft does not run.", ONE_SOURCE)
-    if name == "session_window":
-        raise text.refused(call, "Weft does not run session windows.", "Use window(time, range, slide).")
-    if name == "window_time":
-        raise text.refused(call, "Weft does not run window_time().", "Use window.end - INTERVAL '1' MICROSECOND.")
-    if name in ("grouping", "grouping_id"):
-        raise text.refused(call, f"Weft runs no {name}(): it has no grouping sets.", PLAIN_GROUPS)
-    if name == "identifier":
-        raise text.refused(call, "Weft does not run IDENTIFIER().", "Write the name itself.")
+    for names, refusal in FUNCTIONS:
+        if name in names:
+            raise text.refused(call, refusal.reason.format(name), refusal.hint)
+    if name == "unix_timestamp" and not call.expressions:
+        raise text.refused(call, CHANGES.reason.format(name), CHANGES.hint)
+    if name == "struct":
+        refuse_unnamed(text, call, call.expressions)
+
+
+def refuse_unnamed(text: Text, node: exp.Expr, fields: list[exp.Expr]) -> None:
+    """The error for a struct whose fields Spark would name after columns: the shared job has columns of its own."""
+    if any(not isinstance(item, exp.Alias) and item.find(exp.Column) for item in fields):
+        raise text.refused(
+            node,
+            "Weft cannot name the fields of this struct as Spark does.",
+            "Name each field: named_struct('symbol', symbol).",
+        )
 
 
 def refuse_moment(text: Text, cast: exp.Cast) -> None:
@@ -190,14 +213,10 @@ def refuse_aggregates(text: Text, node: exp.Expr, clause: str, hint: str) -> Non
 def no_window(text: Text, tokens: list[Token]) -> QueryError:
     """The error for a query without any window."""
     return text.refused(
-        _word(tokens, "GROUP BY") or 0,
+        word(tokens, "GROUP BY") or 0,
         "the query has no window.",
         "Group by window(time, '10 minutes', '2 minutes').",
     )
-
-
-def _known() -> str:
-    return "count, sum, avg, min, max, min_by, max_by, bool_and, bool_or, stddev, variance, corr and their kin"
 
 
 def _counted(star: exp.Star) -> bool:
@@ -208,37 +227,3 @@ def _counted(star: exp.Star) -> bool:
 def _node(value: object) -> exp.Expr | None:
     first = value[0] if isinstance(value, list) else value
     return first if isinstance(first, exp.Expr) else None
-
-
-def _here(node: exp.Expr, tokens: list[Token]) -> exp.Expr | Token | None:
-    """Where a node stands: DISTINCT and subqueries by their own word, the rest by their first word."""
-    if isinstance(node, exp.Distinct):
-        return _word(tokens, "DISTINCT")
-    if isinstance(node, exp.Select | exp.Subquery):
-        return next((t for t in tokens[1:] if t.token_type == TokenType.SELECT), None)
-    for kind, word in ((exp.CurrentDate, "CURRENT_DATE"), (exp.CurrentTimestamp, "CURRENT_TIMESTAMP")):
-        if isinstance(node, kind):
-            return _word(tokens, word)
-    return node if isinstance(node, exp.Window) else _symbol(tokens, *SYMBOLS) or node
-
-
-STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
-SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-SYMBOLS = (TokenType.PARAMETER, TokenType.PLACEHOLDER, TokenType.COLON)
-WORDS = {
-    "with_": "WITH", "distinct": "DISTINCT", "order": "ORDER BY", "sort": "SORT BY", "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY", "limit": "LIMIT", "offset": "OFFSET", "windows": "WINDOW", "qualify": "QUALIFY",
-    "sample": "TABLESAMPLE", "laterals": "LATERAL",
-}  # fmt: skip
-
-
-def _keyword(tokens: list[Token], clause: str) -> Token | None:
-    return _word(tokens, WORDS[clause]) if clause in WORDS else None
-
-
-def _word(tokens: list[Token], word: str) -> Token | None:
-    return next((t for t in tokens if " ".join(t.text.upper().split()) == word), None)
-
-
-def _symbol(tokens: list[Token], *kinds: TokenType) -> Token | None:
-    return next((t for t in tokens if t.token_type in kinds), None)

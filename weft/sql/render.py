@@ -16,11 +16,13 @@ SOURCE = "__weft_source__"
 PROBE = "'1 second'"  # a tumbling window: Spark copies each row range/slide times, and its analysis pays for it
 
 
+# One generator for all: it keeps no state between expressions, and making one costs more than using it.
+_GENERATOR = VERBATIM.generator(normalize_functions=False, comments=False)
+
+
 def sql(node: exp.Expr) -> str:
     """The canonical Spark SQL of an expression."""
-    if type(node) is exp.Column:
-        return _name(node.this)
-    return VERBATIM.generate(node, copy=False, normalize_functions=False, comments=False)
+    return _GENERATOR.sql(node)
 
 
 def identifier(name: str) -> exp.Identifier:
@@ -95,7 +97,3 @@ def _comma_and_close(tokens: Sequence[Token], opened: int) -> tuple[int, int]:
 def _micros(micros: int) -> str:
     seconds, rest = divmod(micros, 1_000_000)
     return f"'{micros} microseconds'" if rest else f"'{seconds} seconds'"
-
-
-def _name(node: exp.Expr) -> str:
-    return quoted(node.this) if isinstance(node, exp.Identifier) else VERBATIM.generate(node, copy=False)

@@ -15,7 +15,7 @@ from sqlglot.tokens import Token, TokenType
 
 from weft.model.window import Window
 from weft.sql.text import Spot, Text
-from weft.sql.windows import EXAMPLE, MICROS, make_window, parse_duration
+from weft.sql.windows import MICROS, make_window, parse_duration
 
 PAPERS, FLINK = "papers", "flink"
 CLAUSES = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
@@ -156,6 +156,3 @@ def _closing(tokens: Sequence[Token], opened: int) -> int:
 
 def _word(tokens: Sequence[Token], i: int) -> str:
     return tokens[i].text.upper() if i < len(tokens) else ""
-
-
-__all__ = ["EXAMPLE", "FLINK", "PAPERS", "Spelled", "lift"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -12,6 +14,7 @@ from sqlglot.tokens import Token
 from weft.errors import CheckError, ParseError, Place, QueryError, RefusedError
 from weft.sql.dialect import VERBATIM
 
+_OPENERS = re.compile(r"['\"`]|/\*")
 Spot = exp.Expr | Token | int | None  # whatever an error can point at
 
 
@@ -46,7 +49,9 @@ class Text:
         try:
             return VERBATIM.tokenize(self.sql)
         except SqlglotError as error:
-            raise self.unreadable(_offset_in(str(error), self.sql), _sentence(error)) from None
+            at = self._unclosed()
+            reason = "a quote or a comment is not closed." if at is not None else f"the SQL cannot be read: {error}."
+            raise self.unreadable(at, reason, "Close it.") from None
 
     def trees(self, tokens: list[Token]) -> list[exp.Expr]:
         """The statements that the tokens make."""
@@ -57,10 +62,20 @@ class Text:
         return [tree for tree in found if tree is not None]
 
     def _unparsed(self, error: SqlglotError) -> QueryError:
+        """The error with sqlglot's own place: its column is where the word it stumbled on ends."""
         first = (getattr(error, "errors", None) or [{}])[0]
-        line, end = first.get("line"), first.get("col")
-        place = Place(line, max(1, end - len(first.get("highlight") or "") + 1)) if line and end else None
-        return ParseError(self.name, _sentence(error), place=place, hint="Check the spelling around this place.")
+        line, end, word = first.get("line"), first.get("col"), first.get("highlight") or ""
+        place = Place(line, max(1, end - len(word) + 1)) if line and end else None
+        reason = f"the SQL cannot be read near '{word}'." if word else "the SQL cannot be read."
+        return ParseError(self.name, reason, place=place, hint="Check the spelling and the order of the clauses.")
+
+    def _unclosed(self) -> int | None:
+        """The offset of the quote or comment that never ends: the last one before which the text is sound."""
+        for found in reversed(list(_OPENERS.finditer(self.sql))):
+            with suppress(SqlglotError):
+                VERBATIM.tokenize(self.sql[: found.start()])
+                return found.start()
+        return None
 
     def splice(self, parts: Iterable[tuple[int, int, str]], end: int) -> str:
         """The text up to `end` with each span (start, stop) replaced, all in one go."""
@@ -77,15 +92,3 @@ def start_of(node: exp.Expr | None) -> int | None:
         return None
     starts = [part._meta["start"] for part in node.walk() if part._meta and "start" in part._meta]
     return min(starts, default=None)
-
-
-def _sentence(error: SqlglotError) -> str:
-    first = (getattr(error, "errors", None) or [{}])[0]
-    said = str(first.get("description") or str(error).splitlines()[0]).rstrip(".")
-    near = first.get("highlight")
-    return f"the SQL cannot be read: {said}" + (f" near '{near}'." if near else ".")
-
-
-def _offset_in(message: str, sql: str) -> int:
-    """The tokenizer tells no place, so the error points at the end of the text it could read."""
-    return max(0, len(sql.rstrip()) - 1)

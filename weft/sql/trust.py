@@ -13,7 +13,7 @@ TRUSTED: frozenset[type[exp.Expr]] = frozenset((
     exp.Hint, exp.Identifier, exp.If, exp.In, exp.IntDiv, exp.Interval, exp.IntervalSpan, exp.Is, exp.LT, exp.LTE,
     exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ,
     exp.Or, exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Table, exp.TableAlias, exp.TryCast, exp.Tuple, exp.Var,
-    exp.Where,
+    exp.Where, exp.ILike, exp.RegexpLike,
 ))  # fmt: skip
 TYPES = frozenset((
     "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMPTZ",
@@ -32,11 +32,5 @@ def _sure(node: exp.Expr) -> bool:
     if isinstance(node, exp.Literal) and node.is_string:
         return "\\" not in node.this and node.this.isprintable()
     if isinstance(node, exp.Interval):
-        return isinstance(node.this, exp.Literal) and not _beside(node)
+        return isinstance(node.this, exp.Literal)
     return True
-
-
-def _beside(node: exp.Expr) -> bool:
-    """Whether another interval stands beside this one: INTERVAL 1 HOUR 30 MINUTES is read as a sum."""
-    parent = node.parent
-    return isinstance(parent, exp.Add) and all(isinstance(side, exp.Interval) for side in (parent.left, parent.right))
