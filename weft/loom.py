@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from os import PathLike
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -59,7 +60,8 @@ class Loom:
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
-        frame = data if hasattr(data, "schema") else read_source(self.spark, str(data), format, options)
+        path = isinstance(data, str | PathLike)
+        frame: Any = read_source(self.spark, str(data), format, options) if path else data
         schema = schema_of(name, frame, time)
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, schema

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,20 @@ class Component:
     columns: tuple[str, ...]
     type: str
     fields: tuple[str, ...] = ("value",)
+    label: str = field(default="", compare=False)
 
     @property
     def nullable(self) -> bool:
         """Counts are never null; everything else is null where no value was."""
         return self.monoid != "count"
+
+    def __str__(self) -> str:
+        return self.label or self.columns[0]
+
+
+def columns_of(components: Iterable[Component]) -> tuple[str, ...]:
+    """The distinct columns that the components' states are made of, in order."""
+    return tuple(dict.fromkeys(column for component in components for column in component.columns))
 
 
 ROWS = Component("count", ("count(1)",), "bigint")

@@ -23,16 +23,23 @@ def numeric(arg: Argument) -> Argument:
     return arg if arg.type == "double" else Argument(f"CAST({arg.sql} AS DOUBLE)", "double")
 
 
+def countable(arg: Argument) -> Argument:
+    """What to count: the argument itself, which aggregates of other kinds count too, if its cast loses no value."""
+    return numeric(arg) if arg.type == "string" else arg
+
+
 def moments(arg: Argument, only: str, order: int) -> Component:
     """Count, mean and central moments up to `order` of a slice, solved from Spark's own aggregates."""
     x = numeric(arg).sql
-    count, m2 = f"count({x}){only}", f"(var_pop({x}){only} * count({x}){only})"
+    count = counted((countable(arg),), only).columns[0]
+    m2 = f"(var_pop({x}){only} * {count})"
     # A slice of equal values has that very value as its mean, so that merged slices of equal values keep m2 = 0.
     mean = f"IF(var_pop({x}){only} = 0, max({x}){only}, avg({x}){only})"
     m3 = f"coalesce(skewness({x}){only} * pow({m2}, 1.5) / nullif(sqrt({count}), 0), IF({m2} = 0, 0D, {m2}))"
     m4 = f"coalesce((kurtosis({x}){only} + 3) * {m2} * {m2} / nullif({count}, 0), IF({m2} = 0, 0D, {m2}))"
     columns = (count, mean, m2, m3, m4)[: order + 1]
-    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1])
+    label = f"moments of {arg.sql} up to {order}{only}"
+    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1], label)
 
 
 def comoments(args: Args, only: str) -> Component:
@@ -43,14 +50,16 @@ def comoments(args: Args, only: str) -> Component:
     mean_x = f"IF(regr_sxx({y}, {x}){only} = 0, max({x}){paired}, regr_avgx({y}, {x}){only})"
     mean_y = f"IF(regr_syy({y}, {x}){only} = 0, max({y}){paired}, regr_avgy({y}, {x}){only})"
     sums = tuple(f"{f}({y}, {x}){only}" for f in ("regr_sxy", "regr_sxx", "regr_syy"))
-    return Component("comoments", (f"count({x}, {y}){only}", mean_x, mean_y, *sums), "double", ("sxy", "sxx", "syy"))
+    columns = (counted(tuple(countable(a) for a in args), only).columns[0], mean_x, mean_y, *sums)
+    label = f"comoments of {args[0].sql} and {args[1].sql}{only}"
+    return Component("comoments", columns, "double", ("sxy", "sxx", "syy"), label)
 
 
 def moment(order: int, sql: str) -> Lower:
     """The lowering of an aggregate of one argument: `{0}` its moments, `{1}` its count."""
 
     def lower(args: Args, only: str) -> Lowered:
-        return Lowered((moments(args[0], only, order), counted((numeric(args[0]),), only)), sql)
+        return Lowered((moments(args[0], only, order), counted((countable(args[0]),), only)), sql)
 
     return lower
 
@@ -59,7 +68,7 @@ def comoment(sql: str) -> Lower:
     """The lowering of an aggregate of two arguments: `{0}` their comoments, `{1}` their count."""
 
     def lower(args: Args, only: str) -> Lowered:
-        return Lowered((comoments(args, only), counted(tuple(numeric(a) for a in args), only)), sql)
+        return Lowered((comoments(args, only), counted(tuple(countable(a) for a in args), only)), sql)
 
     return lower
 

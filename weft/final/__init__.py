@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
-from weft.aggregates.monoid import Monoid, State
 from weft.final.chain import chain
-from weft.final.choose import choose
+from weft.final.choose import Kernel, choose
 from weft.final.doubling import doubling
 from weft.final.prefix import prefix
 from weft.final.recalc import recalc
 
-Kernel = Callable[[Monoid, State, Sequence[int], int], Iterator[State]]
 KERNELS: tuple[Kernel, ...] = (prefix, doubling, chain, recalc)
 
 __all__ = ["KERNELS", "Kernel", "chain", "choose", "doubling", "prefix", "recalc"]

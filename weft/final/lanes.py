@@ -84,7 +84,7 @@ def plain(column: pa.Array, monoid: Monoid) -> Lane:
 def ranked(values: pa.Array, order: pa.Array, monoid: Monoid) -> Lane:
     """A lane over row numbers ranked by `order`: the chosen row lends its value. Serves any type that sorts."""
     valid = validity(order)
-    rank = pc.rank(order, sort_keys="ascending", null_placement="at_end", tiebreaker="dense")
+    rank = pc.rank(order, sort_keys="ascending", tiebreaker="dense")
     size = max(len(order), 1)
     key = rank.to_numpy(zero_copy_only=False).astype(np.int64) * size + np.arange(len(order))
     key = fill(key, valid, monoid.identity((key,))[0])

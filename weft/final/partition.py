@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.component import ROWS, Component
+from weft.aggregates.component import ROWS, Component, columns_of
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.stages.definition import FinalStage
@@ -73,12 +73,8 @@ def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane]:
     """A lane per component."""
-    lanes, at = [], 0
-    for component in stage.components:
-        upto = at + len(component.columns)
-        lanes.append(encode(component, columns[at:upto], decimal_of(component), stage.ansi))
-        at = upto
-    return lanes
+    received = dict(zip(columns_of(stage.components), columns, strict=True))
+    return [encode(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi) for c in stage.components]
 
 
 def decimal_of(component: Component) -> pa.DataType:

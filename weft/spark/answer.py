@@ -27,7 +27,8 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
     window = f"named_struct('start', {begin}, 'end', {end}) AS {WINDOW}"
     keys = [f"k{i} AS {KEY.format(i)}" for i in range(final.keys)]
     fields = ["w", "pos", "first", "slide", "range", "starts", *(f"k{i}" for i in range(final.keys))]
-    read = exploded.selectExpr(*fields, *(reading for i, c in enumerate(final.components) for reading in readings(i, c)))
+    values = [sql for i, component in enumerate(final.components) for sql in readings(i, component)]
+    read = exploded.selectExpr(*fields, *values)
     calls = [f"{sql} AS {CALL.format(i)}" for i, sql in enumerate(stage.calls)]
     answers = read.selectExpr("w", *keys, window, *calls)
     if stage.having:

@@ -16,7 +16,8 @@ from weft.model.workload import Bound
 from weft.sql import Parsed
 
 SOURCE = "__weft_source__"
-TIMES = ("timestamp", "timestamp_ntz", "date", "string")
+# The parameters of Spark's analysis errors that say what the error is about.
+NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
 
 
 class Checker:
@@ -140,7 +141,7 @@ def place_of(text: str, word: str) -> Place | None:
 def spark_error(query: Query, error: PySparkException) -> CheckError:
     """Spark's analysis error in one sentence, with the place of what it names."""
     named = error.getMessageParameters() or {}
-    word = next((named[k] for k in ("routineName", "functionName", "objectName", "fieldName", "sqlExpr") if k in named), "")
+    word = next((named[k] for k in NAMING if k in named), "").strip('`" ')
     message = str(error).strip().splitlines()[0]
     sentence = re.sub(r"\s*SQLSTATE: \w+\s*", "", message).rstrip(" ;:")
-    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place_of(query.text, word.strip("`\" ")))
+    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place_of(query.text, word))

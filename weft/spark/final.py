@@ -7,18 +7,20 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
 
-from weft.aggregates.component import Component
+from weft.aggregates.component import Component, columns_of
 from weft.final.partition import fold_partition
-from weft.spark.partial import SLICE, columns_of
+from weft.spark.partial import SLICE
 from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
+
+FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
     keys = [f"k{i}" for i in range(final.keys)]
-    columns = [column for component in final.components for column in columns_of(stage, component)]
-    needed = slices.select(*keys, SLICE, *columns)
+    place = {sql: f"p{i}" for i, sql in enumerate(columns_of(stage.components))}
+    needed = slices.select(*keys, SLICE, *(place[sql] for sql in columns_of(final.components)))
     placed = needed.repartition(*keys) if keys else needed.repartition(1)
     return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, final))
 
@@ -36,7 +38,8 @@ def answer_schema(slices: StructType, final: FinalStage) -> StructType:
 
 def component_fields(index: int, component: Component) -> list[StructField]:
     """A component's arrays: its fields, and its marks if it may be null."""
-    kind = ArrayType(DataType.fromDDL(component.type), containsNull=False)
+    # A missing value of a fixed width leaves a gap that the mark covers; any other a null that Spark would trip on.
+    kind = ArrayType(DataType.fromDDL(component.type), containsNull=component.type not in FIXED)
     fields = [StructField(value_column(index, field), kind, not component.nullable) for field in component.fields]
     if component.nullable:
         fields.append(StructField(value_column(index, "mark"), ArrayType(ByteType(), containsNull=False), True))

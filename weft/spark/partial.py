@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.component import Component
+from weft.aggregates.component import columns_of
 from weft.slicing import slice_start
 from weft.stages.definition import PartialStage
 
@@ -21,18 +21,12 @@ def micros(time: str, kind: str) -> str:
     return f"CAST(CAST({since} AS DECIMAL(20, 6)) * 1000000 AS BIGINT)"
 
 
-def columns_of(stage: PartialStage, component: Component) -> list[str]:
-    """The slice columns of a component, among `p0 …` in the order of the stage's components."""
-    at = sum(len(c.columns) for c in stage.components[: stage.components.index(component)])
-    return [f"p{at + i}" for i in range(len(component.columns))]
-
-
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
-    """Slices: keys `k0 …`, `slice`, then the columns of every component in order, `p0 …`."""
+    """Slices: keys `k0 …`, `slice`, then the distinct columns of all components, `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
     if stage.where:
         rows = rows.where(stage.where)
     keys = [F.expr(sql).alias(f"k{i}") for i, sql in enumerate(stage.keys)]
     start = F.expr(slice_start(micros(stage.time, stage.time_type), stage.progressions)).alias(SLICE)
-    columns = [sql for component in stage.components for sql in component.columns]
+    columns = columns_of(stage.components)
     return rows.groupBy(*keys, start).agg(*(F.expr(sql).alias(f"p{i}") for i, sql in enumerate(columns)))

@@ -71,6 +71,7 @@ def quiet_loggers() -> None:
     """Stops PySpark from logging each exception, JVM stack and all, that it raises anyway."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def core_count(cores: str) -> int:

@@ -87,6 +87,7 @@ def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progr
         target = f"{str(sink.path).rstrip('/')}/{staging}/{number}"
         union = reduce(DataFrame.unionByName, (part.named() for part in group))
         union.write.format(sink.format).partitionBy(QUERY).mode("errorifexists").save(target)
+        write_empty(files, f"{root}/{staging}/{number}", union, group, f"{target}/{QUERY}=", sink.format)
 
     names = sum(len(part.stage.queries) for group in groups for part in group)
     try:
@@ -99,6 +100,14 @@ def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progr
         if files.get_file_info(f"{root}/{staging}").type != fs.FileType.NotFound:
             files.delete_dir(f"{root}/{staging}")
     return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
+
+
+def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: list[Part], target: str,
+                format: str) -> None:
+    """Give queries without a single row a folder that holds their schema."""
+    for name in (n for part in group for n, _ in part.stage.queries):
+        if files.get_file_info(f"{written}/{QUERY}={name}").type == fs.FileType.NotFound:
+            union.drop(QUERY).limit(0).coalesce(1).write.format(format).save(f"{target}{name}")
 
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:
@@ -123,9 +132,7 @@ def publish(files: fs.FileSystem, root: str, staging: str, groups: list[list[Par
     """Move each query's folder into place; what lay there before goes only once the new one stands."""
     for number, group in enumerate(groups):
         for name in (n for part in group for n, _ in part.stage.queries):
-            fresh, place, old = f"{root}/{staging}/{number}/{QUERY}={name}", f"{root}/{name}", f"{root}/{staging}/old_{name}"
-            if files.get_file_info(fresh).type == fs.FileType.NotFound:
-                files.create_dir(fresh)
+            place = f"{root}/{name}"
             if files.get_file_info(place).type != fs.FileType.NotFound:
-                files.move(place, old)
-            files.move(fresh, place)
+                files.move(place, f"{root}/{staging}/old_{name}")
+            files.move(f"{root}/{staging}/{number}/{QUERY}={name}", place)

@@ -26,7 +26,8 @@ class Explanation:
         return {"optimizer": self.plan.optimizer, "totals": totals(self.plan, self.stages), "scans": scans}
 
     def __str__(self) -> str:
-        return "\n".join([summary(totals(self.plan, self.stages)), *(l for s in self.to_dict()["scans"] for l in lines(s))])
+        plan = self.to_dict()
+        return "\n".join([summary(plan["totals"]), *(line for scan in plan["scans"] for line in lines(scan))])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -70,7 +71,7 @@ def scan_dict(scan: Scan, stages: ScanStages) -> dict:
         "where": partial.where,
         "time": partial.time,
         "keys": list(partial.keys),
-        "components": [" , ".join(c.columns) for c in partial.components],
+        "components": [str(c) for c in partial.components],
         "slices": slices_dict(scan),
         "trees": [
             {"windows": [str(w) for w in tree.windows], "queries": [b.query.name for b in tree.queries],

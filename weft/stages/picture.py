@@ -98,7 +98,8 @@ def curve(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def page(svg: str, plain: str) -> str:
     """A page with the picture and the text."""
-    style = "body{font:15px system-ui,sans-serif;margin:2rem;color-scheme:light dark}pre{overflow:auto}svg{max-width:100%}"
+    style = "body{font:15px system-ui,sans-serif;margin:2rem;color-scheme:light dark}"
+    style += "pre{overflow:auto}svg{max-width:100%}"
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Weft plan</title><style>{style}</style>'
         f"<h1>Plan</h1>{svg}<h2>As text</h2><pre>{escape(plain)}</pre></html>"
