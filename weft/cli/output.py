@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +64,7 @@ def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
     output = Output(sys.stdout, as_json)
     try:
         # Whatever else prints goes to stderr: stdout holds the answer and nothing but the answer.
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), logging_level(logging.WARNING if debug else logging.CRITICAL):
             yield output
     except (typer.Exit, typer.Abort, TyperException):
         raise
@@ -73,6 +74,18 @@ def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
         if debug:
             traceback.print_exc(file=sys.stderr)
         raise output.fail(explain(error, debug), code_of(error)) from None
+
+
+@contextmanager
+def logging_level(level: int) -> Iterator[None]:
+    """Libraries log from this level on: what they log on the way to an exception, the exception says."""
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(level)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
 
 
 def code_of(error: Exception) -> int:

@@ -14,7 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError
-from weft.spark.notices import without_notice
+from weft.spark.starting import interrupts_wait, without_notice
 
 JAVA_NEEDED = 17
 MEMORY_CAP = 8 << 30
@@ -40,7 +40,7 @@ def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkS
     builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
     for key, value in settings(cores, options).items():
         builder = builder.config(key, value)
-    with without_notice():
+    with interrupts_wait(), without_notice():
         return builder.getOrCreate()
 
 
@@ -71,7 +71,6 @@ def quiet_loggers() -> None:
     """Stops PySpark from logging each exception, JVM stack and all, that it raises anyway."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def core_count(cores: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import threading
 from pathlib import Path
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from weft.errors import RunError
-from weft.spark.notices import NOTICE, without_notice
 from weft.spark.session import driver_memory, require_java, settings
+from weft.spark.starting import NOTICE, interrupts_wait, without_notice
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -61,3 +62,24 @@ def test_only_javas_notice_is_dropped(capfd: pytest.CaptureFixture[str]) -> None
         if thread.name == "weft-stderr":
             thread.join(5)
     assert capfd.readouterr().err == "something else\n"
+
+
+def test_an_interrupt_waits_for_the_start() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("started")
+    assert done == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_that_spark_sets_stays() -> None:
+    def handler(number: int, frame: object) -> None: ...
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with interrupts_wait():
+            signal.signal(signal.SIGINT, handler)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)

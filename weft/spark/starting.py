@@ -1,11 +1,12 @@
-"""Keeps a notice of the Java runtime that says nothing to the user off the terminal."""
+"""What must hold while Spark's Java process starts: no noise on the terminal, and no half-made process left behind."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 # Spark asks for this module itself, Java announces it at each start, and no Java option turns that off.
 NOTICE = b"WARNING: Using incubator modules: jdk.incubator.vector"
@@ -36,3 +37,25 @@ def pass_on(read: int, write: int) -> None:
         for line in iter(lines.readline, b""):
             if not line.startswith(NOTICE):
                 target.write(line)
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Holds a Ctrl-C back until the body is done: one in the middle of a start leaves a Java process for ever."""
+    if current_thread() is not main_thread():  # only the main thread may set handlers, and only it is interrupted
+        yield
+        return
+    waiting: list[int] = []
+
+    def hold(number: int, frame: object) -> None:
+        waiting.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        # Spark sets a handler of its own that cancels its jobs; that one stays.
+        if signal.getsignal(signal.SIGINT) is hold:
+            signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
