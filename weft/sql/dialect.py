@@ -50,6 +50,8 @@ class Verbatim(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        # As a keyword, WINDOW would end the clause in GROUP BY window(...)
+        KEYWORDS: ClassVar[dict[str, Any]] = {k: v for k, v in Spark.Tokenizer.KEYWORDS.items() if k != "WINDOW"}
 
     Parser = VerbatimParser
     Generator = VerbatimGenerator
@@ -61,4 +63,4 @@ def is_typed_literal(node: exp.Cast) -> bool:
 
 
 VERBATIM = Verbatim()
-KEYWORDS = frozenset(word for word in Verbatim.Tokenizer.KEYWORDS if word.isalpha())
+KEYWORDS = frozenset(part for word in Spark.Tokenizer.KEYWORDS for part in word.split() if part.isalpha())

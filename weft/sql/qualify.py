@@ -118,9 +118,7 @@ class Scope:
             return head in ("window_start", "window_end", "window_time")
         return head == "window"
 
-    def _window_name(
-        self, column: exp.Column, parts: list[str], alias: list[exp.Expr] | None, clause: str
-    ) -> exp.Expr:
+    def _window_name(self, column: exp.Column, parts: list[str], alias: list[exp.Expr] | None, clause: str) -> exp.Expr:
         """`window`, `window.start` or Flink's `window_start` as a path from `__window`."""
         if clause == ROWS or _in_aggregate(column):
             raise self._rows_only(column)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from weft.model.window import Window
-from weft.sql.text import Spot, Text
+from weft.sql.text import Spot, Text, start_of
 
 MICROS = {
     "microsecond": 1,
@@ -38,7 +38,7 @@ def read_window(text: Text, call: exp.Anonymous) -> Window:
             f"window() takes the time, the range and optionally the slide and the start, not {len(args)} arguments.",
             "Write window(ts, '10 minutes', '2 minutes').",
         )
-    return make_window(text, call, [read_duration(text, arg) for arg in args[1:]])
+    return make_window(text, call, [read_duration(text, call, arg) for arg in args[1:]])
 
 
 def make_window(text: Text, at: Spot, durations: Sequence[int]) -> Window:
@@ -62,7 +62,7 @@ def make_window(text: Text, at: Spot, durations: Sequence[int]) -> Window:
     return Window(size, slide, start)
 
 
-def read_duration(text: Text, arg: exp.Expr) -> int:
+def read_duration(text: Text, call: exp.Expr, arg: exp.Expr) -> int:
     """The microseconds of a literal: a Spark interval string or a whole number of microseconds."""
     node = arg.unnest()
     if isinstance(node, exp.Literal) and node.is_string:
@@ -70,7 +70,7 @@ def read_duration(text: Text, arg: exp.Expr) -> int:
     micros = _whole(node)
     if micros is None:
         raise text.refused(
-            arg,
+            call if start_of(arg) is None else arg,
             "the range, slide and start of window() must be literals: a string or a number of microseconds.",
             _instead(node),
         )
@@ -112,7 +112,6 @@ def _whole(node: exp.Expr) -> int | None:
 
 def _instead(node: exp.Expr) -> str:
     if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) and node.args.get("unit"):
-        return f"Spark takes no INTERVAL here: write '{node.this.this} {node.args['unit']}'".lower().replace(
-            "spark takes no interval", "Spark takes no INTERVAL"
-        ) + "."
+        words = f"{node.this.this} {node.args['unit']}".lower()
+        return f"Spark takes no INTERVAL here: write '{words}'."
     return EXAMPLE
