@@ -94,9 +94,9 @@ def code_of(error: Exception) -> int:
 
 
 def is_of_data(error: Exception) -> bool:
-    """Whether Spark blames the data: SQLSTATE class 22, such as an overflow or a division by zero."""
+    """Whether Spark blames the data: SQLSTATE class 22 (an overflow, say) or KD (a file that cannot be read)."""
     state = error.getSqlState() if hasattr(error, "getSqlState") else None
-    return str(state).startswith("22")
+    return str(state).startswith(("22", "KD"))
 
 
 def explain(error: Exception, debug: bool) -> tuple[Fault, ...]:

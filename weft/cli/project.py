@@ -45,7 +45,8 @@ def find_project(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / FILE).is_file():
             return folder
-    raise ProjectError(f"there is no {FILE} in '{start}' or above it: run `weft init` to make a project, or name one.")
+    advice = "run `weft init` to make a project, or name one with --project."
+    raise ProjectError(f"there is no {FILE} in '{start}' or above it: {advice}")
 
 
 def load_project(folder: Path | None) -> Project:

@@ -12,6 +12,7 @@ from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
 from weft.cli.project import Project, Source
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
+from weft.cli.toml import FILE
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def add_source(loom: Loom, source: Source) -> Fault | None:
     try:
         loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options))
     except WeftError as error:
-        return fault_of(error)
+        named = f"source '{source.name}'"
+        reason = str(error) if named in str(error) else f"{named}: {error}"
+        return Fault(reason, file=FILE, kind=type(error).__name__)
     return None
 
 
