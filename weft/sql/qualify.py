@@ -177,6 +177,12 @@ class Scope:
 
 def spelled_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:
     """The time column of a window given in FROM."""
+    if "window" in scope.schema.spelling:  # the rewritten query reads the window by this name
+        raise scope.text.refused(
+            spelled.at,
+            f"source '{scope.schema.name}' has a column named window, which hides the window.",
+            "Rename the column in the source, or group by window(time, '10 minutes') instead.",
+        )
     if spelled.style == FLINK:
         return _flink_time(scope, spelled, groups)
     if scope.schema.time is None:

@@ -23,8 +23,9 @@ TRADES = SourceSchema(
     ),
     "ts",
 )
-UNTIMED = SourceSchema("readings", (("at", "timestamp"), ("value", "double"), ("window", "int")), None)
-SOURCES = {source.name: source for source in (TRADES, UNTIMED)}
+HIDING = SourceSchema("readings", (("at", "timestamp"), ("value", "double"), ("window", "int")), "at")
+UNTIMED = SourceSchema("log", (("at", "timestamp"), ("value", "double")), None)
+SOURCES = {source.name: source for source in (TRADES, HIDING, UNTIMED)}
 
 
 @pytest.fixture

@@ -95,6 +95,7 @@ REFUSED = [
     ("SELECT count(*) FROM trades GROUP BY window(ts, '5 days', ‸'1 year')", "no fixed length"),
     ("SELECT count(*) FROM trades GROUP BY window(ts, ‸concat('1', ' minute'))", "literals"),
     ("SELECT count(*) FROM trades GROUP BY ‸window(ts, INTERVAL 10 MINUTES)", "write '10 minutes'"),
+    ("SELECT max(value) FROM readings ‸[RANGE 1 min]", "column named window"),
     ("SELECT count(*) FROM trades ‸[RANGE 1 min SLIDE 2 min]", "larger than its range"),
     ("SELECT count(*) FROM trades [‸RANGE 1 month]", "no fixed length"),
     ("SELECT count(*) FROM TABLE(‸CUMULATE(TABLE trades, DESCRIPTOR(ts), INTERVAL '1' MINUTE))", "cumulate"),
@@ -108,7 +109,7 @@ REFUSED = [
 
 WRONG = [
     (f"SELECT count(*) FROM ‸trade {W}", "Did you mean 'trades'"),
-    (f"SELECT count(*) FROM ‸nowhere {W}", "Registered: trades, readings"),
+    (f"SELECT count(*) FROM ‸nowhere {W}", "Registered: trades, readings, log"),
     (f"SELECT max(‸prise) FROM trades {W}", "Did you mean 'price'"),
     (f"SELECT max(‸t.prise) FROM trades t {W}", "Did you mean 'price'"),
     (f"SELECT max(‸trades.price) FROM trades t {W}", "no column 'trades.price'"),
@@ -125,7 +126,7 @@ WRONG = [
     ("SELECT count(*) FROM trades GROUP BY window(ts, ‸'10 min')", "not a duration"),
     ("SELECT count(*) FROM trades GROUP BY window(ts, ‸'1.5 minutes')", "fraction"),
     ("SELECT count(*) FROM trades GROUP BY window(ts, ‸'')", "not a duration"),
-    ("SELECT max(value) FROM readings ‸[RANGE 1 min]", "no event time"),
+    ("SELECT max(value) FROM log ‸[RANGE 1 min]", "no event time"),
     (f"SELECT sum(price) a, sum(volume) a, ‸a + 1 FROM trades {W}", "stands for 2"),
 ]
 
