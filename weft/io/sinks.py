@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from weft.errors import RunError
 from weft.io.formats import NOOP, WRITABLE, Format, absolute, find, listed
 
+# What a sink writes must read back as it was: a CSV source expects a line of names.
+WRITE_OPTIONS = {"csv": {"header": "true"}}
+
 
 @dataclass(frozen=True)
 class Sink:
