@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from weft.aggregates import find
 from weft.model.query import CALL, KEY, WINDOW, Call
-from weft.sql.qualify import is_window, uses_window
+from weft.sql.clauses import is_window, uses_window
 from weft.sql.refuse import refuse_aggregates
 from weft.sql.render import identifier, sql
 from weft.sql.text import Text

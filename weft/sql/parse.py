@@ -12,8 +12,9 @@ from sqlglot.tokens import Token, TokenType
 from weft.model.query import WINDOW, Output, Query
 from weft.model.window import Window
 from weft.sql import render
+from weft.sql.clauses import resolve_groups, resolve_items, resolve_where, spelled_time
 from weft.sql.extract import Groups
-from weft.sql.qualify import HAVING, Scope, resolve_groups, resolve_items, resolve_where, spelled_time
+from weft.sql.qualify import HAVING, Scope
 from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
 from weft.sql.render import sql
 from weft.sql.schema import SourceSchema
