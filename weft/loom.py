@@ -27,6 +27,7 @@ from weft.stages.build import build
 from weft.stages.explain import Explanation
 
 Progress = Callable[[int, int, str], None]
+TIMES = ("timestamp", "timestamp_ntz", "date", "string")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -110,6 +111,10 @@ class Loom:
         with self.run(queries=[q.name for q in chosen]) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
+    def native(self, name: str) -> DataFrame:
+        """One query as Spark itself runs it."""
+        return self._checker.native(self._chosen([name])[0].query)
+
     def close(self) -> None:
         """Drop what Weft made in the Spark session; the session itself stays."""
         self._checker.close()
@@ -136,6 +141,9 @@ def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
         near = get_close_matches(time, names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"its columns are {', '.join(names)}."
         raise SourceError(f"source '{name}' has no column '{time}' to be its event time: {hint}")
+    kind = next((kind for column, kind in columns if time and column.lower() == time.lower()), "timestamp")
+    if kind not in TIMES:
+        raise SourceError(f"column '{time}' of source '{name}' is {kind}, not a time: cast it to a timestamp first.")
     return SourceSchema(name, columns, time)
 
 

@@ -34,7 +34,7 @@ class Monoid:
         if len(first) == size:
             return state
         if self.ufunc is not None:
-            return tuple(self.ufunc.reduceat(a, first) for a in state)
+            return tuple(self.ufunc.reduceat(a, first, dtype=a.dtype) for a in state)
         return _pairwise(self, state, first, size)
 
 

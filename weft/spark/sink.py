@@ -10,10 +10,10 @@ from os.path import abspath
 from uuid import uuid4
 
 from pyarrow import fs
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
-from weft.io.sinks import Sink
+from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.spark.batch import QUERY, Part
 
 Progress = Callable[[int, int, str], None]
@@ -86,7 +86,7 @@ def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progr
     def job(group: list[Part], number: int) -> None:
         target = f"{str(sink.path).rstrip('/')}/{staging}/{number}"
         union = reduce(DataFrame.unionByName, (part.named() for part in group))
-        union.write.format(sink.format).partitionBy(QUERY).mode("errorifexists").save(target)
+        saved(union, sink.format).partitionBy(QUERY).save(target)
         write_empty(files, f"{root}/{staging}/{number}", union, group, f"{target}/{QUERY}=", sink.format)
 
     names = sum(len(part.stage.queries) for group in groups for part in group)
@@ -102,12 +102,17 @@ def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progr
     return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
 
 
+def saved(frame: DataFrame, format: str) -> DataFrameWriter:
+    """A writer of the frame in a format with Weft's options for it."""
+    return frame.write.format(format).options(**WRITE_OPTIONS.get(format, {}))
+
+
 def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: list[Part], target: str,
                 format: str) -> None:
     """Give queries without a single row a folder that holds their schema."""
     for name in (n for part in group for n, _ in part.stage.queries):
         if files.get_file_info(f"{written}/{QUERY}={name}").type == fs.FileType.NotFound:
-            union.drop(QUERY).limit(0).coalesce(1).write.format(format).save(f"{target}{name}")
+            saved(union.drop(QUERY).limit(0).coalesce(1), format).save(f"{target}{name}")
 
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:

@@ -57,9 +57,10 @@ def totals(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
 def summary(total: dict) -> str:
     """One sentence on what is shared."""
     return (
-        f"{total['queries']} queries in {total['scans']} scans: {total['windows']} windows over "
-        f"{total['components']} shared components (alone: {total['queries']} scans, "
-        f"{total['components_alone']} components), {total['answer_stages']} projections."
+        f"{many(total['queries'], 'query', 'queries')} in {many(total['scans'], 'scan')}: "
+        f"{many(total['windows'], 'window')} over {many(total['components'], 'shared component')} "
+        f"(alone: {many(total['queries'], 'scan')}, {many(total['components_alone'], 'component')}), "
+        f"{many(total['answer_stages'], 'projection')}."
     )
 
 
@@ -93,13 +94,20 @@ def lines(scan: dict) -> list[str]:
     where = f" where {scan['where']}" if scan["where"] else ""
     keys = ", ".join(scan["keys"]) or "(no keys)"
     edges = scan["slices"]["edges"]
-    cut = f"{edges if edges is not None else 'very many'} slices every {scan['slices']['composite_slide']}"
+    cut = "very many slices" if edges is None else many(edges, "slice")
+    cut += f" every {scan['slices']['composite_slide']}"
     text = [f"scan {scan['source']}{where}", f"├─ partial: {cut}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
     for tree in scan["trees"]:
-        text.append(f"└─ tree of {len(tree['queries'])} queries, {len(tree['windows'])} windows")
+        size = f"{many(len(tree['queries']), 'query', 'queries')}, {many(len(tree['windows']), 'window')}"
+        text.append(f"└─ tree of {size}")
         text += [f"     {window}: {names(tree, window)}" for window in tree["windows"]]
     return text
+
+
+def many(number: int, one: str, more: str = "") -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def names(tree: dict, window: str) -> str:

@@ -1,6 +1,7 @@
 -- Slope of the price in cents a minute by least squares over 30 minutes, every 5 minutes.
 SELECT symbol, window.end AS at,
-       6000 * covar_pop(price, unix_micros(ts) / 1e6) / nullif(var_pop(unix_micros(ts) / 1e6), 0) AS cents_a_minute
+       100 * covar_pop(price, unix_micros(ts) % 86400000000 / 6e7)
+           / nullif(var_pop(unix_micros(ts) % 86400000000 / 6e7), 0) AS cents_a_minute
 FROM trades
 GROUP BY symbol, window(ts, '30 minutes', '5 minutes')
 HAVING count(*) >= 5
