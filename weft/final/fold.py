@@ -96,7 +96,8 @@ def slide(cells: Cells, lane: Lane, reaches: Sequence[Reach], size: int) -> Iter
     """For each reach, the fold of the lane over the window that starts at each of the first `size` cells."""
     whole = dense(cells, lane, None)
     rests = {rest: dense(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
-    folds = choose(lane.monoid, whole)(lane.monoid, whole, [r.length for r in reaches], size)
+    lengths = [reach.length for reach in reaches]
+    folds = choose(lane.monoid, whole, lengths[-1])(lane.monoid, whole, lengths, size)
     for reach, state in zip(reaches, folds, strict=True):
         if reach.rest:
             tail = tuple(a[reach.length : reach.length + size] for a in rests[reach.rest])

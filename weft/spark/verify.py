@@ -16,7 +16,7 @@ from weft.spark.batch import Results
 
 SHOWN = 5
 # Double sums in another order differ in their last digits: relative to the value, and to the column's largest.
-RELATIVE, ABSOLUTE = 1e-9, 1e-10
+RELATIVE, ABSOLUTE = 1e-9, 1e-13
 
 
 @dataclass(frozen=True)
