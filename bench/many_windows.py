@@ -39,7 +39,7 @@ def main() -> None:
     print("Spark's own, sampled ...", file=sys.stderr, flush=True)
     results["native"] = in_new_process(__file__, "--child", "native", *passed)
     finish(results)
-    name = "many_windows" if not options.quick and options.cases == "abcd" else "many_windows_part"
+    name = "many_windows" if not options.quick and options.cases == "abcd" else "tmp/many_windows_part"
     print_table(results)
     print(f"raw results: {save_json(name, results)}")
     if name == "many_windows":
