@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from os import PathLike
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from weft.errors import QueryError, SourceError
 from weft.io.sinks import Sink, make_sink
@@ -25,6 +23,9 @@ from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import build
 from weft.stages.explain import Explanation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[int, int, str], None]
 TIMES = ("timestamp", "timestamp_ntz", "date", "string")

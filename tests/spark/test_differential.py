@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from weft import Loom
-from weft.testing.differential import differences
+from weft.spark.differential import differences
 from weft.testing.queries import queries
 from weft.testing.tables import SCHEMA, Shape, rows_of, shapes
 

@@ -61,7 +61,4 @@ def missing(component: Component, mark: str) -> str:
     """NULL, or for sums what makes Spark raise its own overflow error where the mark is 2."""
     if component.monoid not in ("add", "mean") or component.type == "double":
         return "NULL"
-    if component.type == "bigint":
-        return f"IF({mark} = 0, NULL, 9223372036854775807L + {mark})"
-    huge = f"CAST('{'9' * 38}' AS DECIMAL(38, 0)) * {mark}"
-    return f"IF({mark} = 0, NULL, CAST({huge} AS {component.type}))"
+    return f"IF({mark} = 0, NULL, CAST(9223372036854775807L + {mark} AS {component.type}))"

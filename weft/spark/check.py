@@ -141,7 +141,9 @@ def place_of(text: str, word: str) -> Place | None:
 def spark_error(query: Query, error: PySparkException) -> CheckError:
     """Spark's analysis error in one sentence, with the place of what it names."""
     named = error.getMessageParameters() or {}
-    word = next((named[k] for k in NAMING if k in named), "").strip('`" ')
+    word = re.search(r"\w+", next((named[k] for k in NAMING if k in named), ""))
     message = str(error).strip().splitlines()[0]
-    sentence = re.sub(r"\s*SQLSTATE: \w+\s*", "", message).rstrip(" ;:")
-    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place_of(query.text, word))
+    # Spark's position is one in the text that Weft gave it, not in the user's.
+    sentence = re.sub(r"\s*SQLSTATE: \w+|;? line \d+ pos \d+", "", message).rstrip(" ;:.") + "."
+    place = place_of(query.text, word[0]) if word else None
+    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place)
