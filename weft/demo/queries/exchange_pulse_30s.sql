@@ -1,4 +1,4 @@
--- Trades of each exchange over 30 seconds, every 5 seconds.
+-- Trades and volume of each exchange over 30 seconds, every 5 seconds.
 SELECT exchange, window.end AS at,
        count(*) AS trades,
        sum(volume) AS volume

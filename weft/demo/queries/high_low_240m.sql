@@ -1,6 +1,7 @@
--- Highest and lowest price of the last four hours, every 5 minutes.
+-- Highest and lowest price of the last four hours and the distance between them, every 5 minutes.
 SELECT symbol, window.end AS at,
        max(price) AS high,
-       min(price) AS low
+       min(price) AS low,
+       max(price) - min(price) AS spread
 FROM trades
 GROUP BY symbol, window(ts, '4 hours', '5 minutes')
