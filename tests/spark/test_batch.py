@@ -154,6 +154,46 @@ def test_without_ansi_sums_wrap_or_become_null_as_spark_has_it(spark):
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
+def test_without_ansi_a_slice_that_overflowed_makes_its_windows_null(spark):
+    top = Decimal("9" * 38)
+    rows = [(NOON, top), (NOON, top), (NOON + 5 * MINUTE, Decimal(5)), (NOON + 30 * MINUTE, Decimal(7))]
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        loom = Loom(spark)
+        loom.source("t", spark.createDataFrame(rows, "ts timestamp, d decimal(38,0)"), time="ts")
+        loom.query("q", "SELECT window.start, sum(d), avg(d) FROM t GROUP BY window(ts, '10 minutes', '1 minute')")
+        assert loom.verify().ok
+        texts = spark.createDataFrame([(NOON, "1"), (NOON, "x"), (NOON + MINUTE, "3")], "ts timestamp, s string")
+        loom.source("s", texts, time="ts")
+        loom.query("texts", "SELECT window.start, avg(s), sum(s), stddev(s) FROM s GROUP BY window(ts, '5 minutes')")
+        assert loom.verify(["texts"]).ok
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_queries_without_aggregates_beside_others(loom):
+    loom.query("only", "SELECT symbol, window.start FROM trades GROUP BY symbol, window(ts, '5 minutes')")
+    loom.query("sum", "SELECT symbol, max(price) FROM trades GROUP BY symbol, window(ts, '5 minutes')")
+    assert loom.verify().ok
+
+
+def test_keys_with_odd_names_and_nested_values(spark, trades):
+    nested = "named_struct('a b', symbol, 'c`d', array(volume % 2))"
+    odd = trades.selectExpr("ts", "price", f"{nested} AS `odd key`", "volume")
+    loom = Loom(spark)
+    loom.source("t", odd, time="ts")
+    window = "window(ts, '5 minutes', '2 minutes')"
+    loom.query("q", f"SELECT `odd key`, window, max_by(`odd key`, volume) AS m FROM t GROUP BY `odd key`, {window}")
+    assert loom.verify().ok
+
+
+def test_collated_keys_are_refused(spark, trades):
+    loom = Loom(spark)
+    loom.source("t", trades.selectExpr("ts", "price", "collate(symbol, 'UTF8_LCASE') AS k"), time="ts")
+    with pytest.raises(RefusedError, match="UTF8_LCASE"):
+        loom.query("q", "SELECT k, sum(price) FROM t GROUP BY k, window(ts, '5 minutes')")
+
+
 def test_session_time_zones_and_local_times(spark):
     times = [f"2024-03-10 0{h}:{m}0:00" for h in range(1, 5) for m in range(6)]  # New York skips 02:00 that day
     local = [dt.datetime.fromisoformat(t) for t in times]

@@ -24,7 +24,9 @@ def summed(arg: Argument, only: str) -> Component:
         return Component("add", (f"sum({arg.sql}){only}",), "double")
     if arg.decimal:
         precision, scale = arg.decimal
-        return Component("add", (f"sum({arg.sql}){only}",), decimal_type(precision + 10, scale))
+        # The count tells a slice whose sum overflowed to null, without ANSI, from one that has no values.
+        columns = (f"sum({arg.sql}){only}", counted((arg,), only).columns[0])
+        return Component("add", columns, decimal_type(precision + 10, scale))
     raise UnsupportedType(arg.type)
 
 
@@ -51,8 +53,10 @@ def lower_avg(args: Args, only: str) -> Lowered:
         precision, scale = arg.decimal
         columns = (f"sum({arg.sql}){only}", count.columns[0])
         return Lowered((Component("mean", columns, decimal_type(precision + 4, scale + 4)),))
-    # A sum of bigint may overflow where Spark's average, which adds doubles, does not.
-    wide = Argument(f"CAST({arg.sql} AS DOUBLE)", "double") if arg.type == "bigint" else arg
+    # A sum of bigint may overflow where Spark's average, which adds doubles, does not; a text may be no number.
+    wide = Argument(f"CAST({arg.sql} AS DOUBLE)", "double") if arg.type in ("bigint", "string") else arg
+    if arg.type == "string":
+        count = counted((wide,), only)
     return Lowered((summed(wide, only), count), "IF({1} = 0, NULL, {0} / {1})")
 
 

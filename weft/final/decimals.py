@@ -60,17 +60,20 @@ def join_limbs(limbs: Sequence[np.ndarray], kind: pa.DataType) -> tuple[pa.Array
 
 
 def mean_of(total: Sequence[np.ndarray], count: np.ndarray, kind: pa.DataType,
-            scale: int) -> tuple[pa.Array, np.ndarray]:
-    """total / count at the answer's scale, rounded half up (away from zero), and which quotients fit the type."""
-    shift = 10 ** (kind.scale - scale)
+            total_kind: pa.DataType) -> tuple[pa.Array, np.ndarray]:
+    """total / count at the answer's scale, rounded half up (away from zero), and where sum and quotient fit."""
+    shift = 10 ** (kind.scale - total_kind.scale)
     divisor = np.maximum(count, 1)
     if len(total) == 1 and np.abs(total[0]).max(initial=0) < 2**61 // shift and divisor.max(initial=1) < 2**61:
         doubled = 2 * np.abs(total[0]) * shift + divisor
         values = np.sign(total[0]) * (doubled // (2 * divisor))
         limit = min(10**kind.precision, 2**63 - 1)
         return to_decimal(values, kind), np.abs(values) < limit
+    totals = integers(total)
     quotients = [
         (2 * abs(t) * shift + n) // (2 * n) * (1 if t >= 0 else -1)
-        for t, n in zip(integers(total), divisor.tolist(), strict=True)
+        for t, n in zip(totals, divisor.tolist(), strict=True)
     ]
-    return from_integers(quotients, kind)
+    values, fits = from_integers(quotients, kind)
+    limit = 10**total_kind.precision
+    return values, fits & np.fromiter((-limit < t < limit for t in totals), bool, len(totals))

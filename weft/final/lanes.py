@@ -124,39 +124,53 @@ def total(columns: Sequence[pa.Array], ansi: bool) -> Lane:
     """A sum: exact for integers and decimals, of doubles otherwise."""
     column = columns[0]
     if pa.types.is_decimal(column.type):
-        return decimal_total(column, ansi)
+        return decimal_total(columns, ansi)
     values = raw(column, numpy_type(column.type) or np.dtype(np.int64))
     if ansi and values.dtype.kind == "i" and np.abs(values.astype(np.float64)).sum() >= 2.0**62:
         return wide_sum(column)
     return plain(column, ADD)
 
 
-def decimal_total(column: pa.Array, ansi: bool) -> Lane:
-    """A decimal sum over unscaled integers: of 64 bits where all of them add up within that, else of four limbs."""
-    valid, kind = validity(column), column.type
+def unscaled(column: pa.Array, valid: np.ndarray | None) -> State:
+    """A decimal column's integers: of 64 bits where all of them add up within that, else of four limbs."""
     narrow = int64_of(column)
-    if narrow is not None:
-        return Lane(ADD, (fill(narrow, valid, 0),), valid, lambda s: ([to_decimal(s[0], kind)], None))
-    limbs = tuple(fill(limb, valid, 0) for limb in split_limbs(column))
+    return tuple(fill(part, valid, 0) for part in ((narrow,) if narrow is not None else split_limbs(column)))
+
+
+def lost(columns: Sequence[pa.Array]) -> np.ndarray:
+    """The slices that have values and yet no sum: without ANSI that is how Spark says that it overflowed."""
+    counts = raw(columns[1], np.dtype(np.int64))
+    return (columns[0].is_null().to_numpy(zero_copy_only=False) & (counts > 0)).astype(np.int64)
+
+
+def decimal_total(columns: Sequence[pa.Array], ansi: bool) -> Lane:
+    """A decimal sum over unscaled integers, null or overflowed where one of its slices is or where it does not fit."""
+    column, counts = columns[0], raw(columns[1], np.dtype(np.int64))
+    valid = None if counts.all() else counts > 0
+    kind, gone = column.type, lost(columns)
+    parts = unscaled(column, validity(column))
+    if len(parts) == 1 and not gone.any():
+        return Lane(ADD, parts, valid, lambda s: ([to_decimal(s[0], kind)], None))
 
     def decode(state: State) -> Decoded:
-        values, fits = join_limbs(state, kind)
-        return [values], np.where(fits, HERE, OVERFLOW if ansi else NULL).astype(np.int8)
+        values, fits = join_limbs(state[:-1], kind)
+        return [values], np.where(fits & (state[-1] == 0), HERE, OVERFLOW if ansi else NULL).astype(np.int8)
 
-    return Lane(ADD, limbs, valid, decode)
+    return Lane(ADD, (*parts, gone), valid, decode)
 
 
 def decimal_mean(columns: Sequence[pa.Array], kind: pa.DataType, ansi: bool) -> Lane:
     """A decimal average: the exact sum and count, divided and rounded half up once."""
-    part = decimal_total(columns[0], ansi)
-    count = raw(columns[1], np.dtype(np.int64))
-    scale = columns[0].type.scale
+    counts, total_kind = raw(columns[1], np.dtype(np.int64)), columns[0].type
+    parts, gone = unscaled(columns[0], validity(columns[0])), lost(columns)
+    valid = None if counts.all() else counts > 0
 
     def decode(state: State) -> Decoded:
-        values, fits = mean_of(state[:-1], state[-1], kind, scale)
+        values, fits = mean_of(state[:-2], state[-2], kind, total_kind)
+        fits &= state[-1] == 0
         return [values], None if fits.all() else np.where(fits, HERE, OVERFLOW if ansi else NULL).astype(np.int8)
 
-    return Lane(ADD, (*part.state, fill(count, part.valid, 0)), part.valid, decode)
+    return Lane(ADD, (*parts, counts, gone), valid, decode)
 
 
 def central(columns: Sequence[pa.Array], monoid: Monoid, sent: slice) -> Lane:

@@ -13,7 +13,7 @@ from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.stages.definition import FinalStage
 
-BATCH = 1 << 15
+BATCH_BYTES = 1 << 18
 
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -27,7 +27,7 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     order = sort_order(number, start)
     lanes = encode_lanes(stage, columns[stage.keys + 1 :])
     rows = rows_of(stage, lanes, len(start))
-    elided = {i for i, c in enumerate(stage.components) if c is not ROWS and is_rows(c, lanes[i], rows)}
+    elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
     kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
     yield from batched(
@@ -136,7 +136,7 @@ def batched(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for piece in pieces:
         held.append(piece)
         size += piece.nbytes
-        if size >= 8 * BATCH:
+        if size >= BATCH_BYTES:
             yield joined(held)
             held, size = [], 0
     if held:

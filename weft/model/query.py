@@ -25,7 +25,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Output:
-    """One column of the result: Spark SQL over `__key_i`, `__call_i` and `__window`; name and type are Spark's."""
+    """One column of the result: SQL over `__key_i`, `__call_i` and `__window`; name and type (JSON) are Spark's."""
 
     sql: str
     name: str

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
 
 from weft.aggregates.component import ROWS, Component
 from weft.model.query import CALL, KEY, WINDOW
@@ -33,8 +36,14 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
     answers = read.selectExpr("w", *keys, window, *calls)
     if stage.having:
         answers = answers.where(stage.having)
-    outputs = [f"CAST({o.sql} AS {o.type}) AS o{i}" for i, o in enumerate(stage.outputs)]
-    return answers.selectExpr("w", *outputs)
+    outputs = [F.expr(o.sql).cast(type_of(o.type)).alias(f"o{i}") for i, o in enumerate(stage.outputs)]
+    return answers.select("w", *outputs)
+
+
+def type_of(json_text: str) -> DataType:
+    """The Spark type that the JSON text names."""
+    field = {"name": "value", "type": json.loads(json_text), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [field]})["value"].dataType
 
 
 def explode(wire: DataFrame, final: FinalStage) -> DataFrame:

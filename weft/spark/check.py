@@ -57,6 +57,7 @@ class Checker:
         named = tuple(Output(o.sql, name, kind) for o, (name, kind) in zip(query.outputs, outputs, strict=True))
         parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
         types = self._types_of(query, parts)
+        refuse_collations(query, types)
         return Bound(
             replace(query, outputs=named),
             types[query.time],
@@ -78,7 +79,7 @@ class Checker:
                 self._require_same(parsed)
         except (AnalysisException, ParseException) as error:
             raise spark_error(query, error) from error
-        return tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+        return tuple((field.name, field.dataType.json()) for field in schema.fields)
 
     def _require_same(self, parsed: Parsed) -> None:
         """Refuse a query that Weft's reader would change the meaning of."""
@@ -109,8 +110,11 @@ def plain(kind: str) -> str:
 def shape(parsed: Parsed) -> str:
     """The query's text without the numbers in HAVING: they change neither names nor types."""
     text = parsed.probe
-    at = text.rfind(" HAVING ") if parsed.query.having else len(text)
-    return text[:at] + re.sub(r"\b\d+(\.\d+)?\b", "0", text[at:]) if parsed.trusted else text
+    clauses = list(re.finditer(r"\bHAVING\b", text, re.IGNORECASE))
+    if not (parsed.trusted and parsed.query.having and clauses):
+        return text
+    at = clauses[-1].start()
+    return text[:at] + re.sub(r"\b\d+(\.\d+)?\b", "0", text[at:])
 
 
 def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
@@ -124,14 +128,27 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
         raise RefusedError(
             query.name,
             f"{call.function}({', '.join(call.args)}) over {error} does not run in Weft yet.",
-            place=place_of(query.text, call.function),
+            place=place_of(query.text, *aggregate.names),
             hint="Cast the argument to a number, string, date or timestamp.",
         ) from None
 
 
-def place_of(text: str, word: str) -> Place | None:
-    """Where a word first stands in the text."""
-    found = re.search(rf"(?<![\w`]){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+def refuse_collations(query: Query, types: dict[str, str]) -> None:
+    """Refuse keys that are equal under a collation though their bytes differ: the kernels know bytes only."""
+    for key in query.keys:
+        if " collate " in types[key].lower():
+            raise RefusedError(
+                query.name,
+                f"grouping by {key} of type {types[key]} does not run in Weft yet.",
+                place=place_of(query.text, *re.findall(r"\w+", key)[-1:]),
+                hint=f"Group by collate({key}, 'UTF8_BINARY') if bytes may decide.",
+            )
+
+
+def place_of(text: str, *words: str) -> Place | None:
+    """Where one of the words first stands in the text."""
+    either = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", text, re.IGNORECASE) if words else None
     if not found:
         return None
     before = text[: found.start()]

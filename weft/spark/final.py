@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -13,6 +14,7 @@ from weft.spark.partial import SLICE
 from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
 
+LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor")
 FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 
 
@@ -22,25 +24,32 @@ def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> Data
     place = {sql: f"p{i}" for i, sql in enumerate(columns_of(stage.components))}
     needed = slices.select(*keys, SLICE, *(place[sql] for sql in columns_of(final.components)))
     placed = needed.repartition(*keys) if keys else needed.repartition(1)
-    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, final))
+    types = {sql: slices.schema[name].dataType for sql, name in place.items()}
+    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, final, types))
 
 
-def answer_schema(slices: StructType, final: FinalStage) -> StructType:
+def answer_schema(slices: StructType, final: FinalStage, types: Mapping[str, DataType]) -> StructType:
     """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
     longs = ArrayType(LongType(), containsNull=False)
     fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
     fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
     fields.append(StructField("starts", longs, True))
     for i, component in enumerate(final.components):
-        fields += component_fields(i, component)
+        fields += component_fields(i, component, value_type(component, types))
     return StructType(fields)
 
 
-def component_fields(index: int, component: Component) -> list[StructField]:
-    """A component's arrays: its fields, and its marks if it may be null."""
+def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
+    """The type of a component's answers: that of the slices where a slice lends its value, else the component's."""
+    return types[component.columns[0]] if component.monoid in LENDING else DataType.fromDDL(component.type)
+
+
+def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
+    """A component's arrays: its fields, and its marks if it may be null. A count that equals the rows is not sent."""
     # A missing value of a fixed width leaves a gap that the mark covers; any other a null that Spark would trip on.
-    kind = ArrayType(DataType.fromDDL(component.type), containsNull=component.type not in FIXED)
-    fields = [StructField(value_column(index, field), kind, not component.nullable) for field in component.fields]
+    kind = ArrayType(value, containsNull=component.type not in FIXED)
+    elided = component.monoid == "count"
+    fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
     if component.nullable:
         fields.append(StructField(value_column(index, "mark"), ArrayType(ByteType(), containsNull=False), True))
     return fields

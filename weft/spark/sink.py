@@ -104,7 +104,7 @@ def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progr
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
     finally:
-        if files.get_file_info(f"{root}/{staging}").type != fs.FileType.NotFound:
+        if exists(files, f"{root}/{staging}"):
             files.delete_dir(f"{root}/{staging}")
     return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
 
@@ -118,14 +118,15 @@ def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: lis
                 format: str) -> None:
     """Give queries without a single row a folder that holds their schema."""
     for name in (n for part in group for n, _ in part.stage.queries):
-        if files.get_file_info(f"{written}/{QUERY}={name}").type == fs.FileType.NotFound:
+        if not exists(files, f"{written}/{QUERY}={name}"):
             saved(union.drop(QUERY).limit(0).coalesce(1), format).save(f"{target}{name}")
 
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it."""
     if "://" in path:
-        return fs.FileSystem.from_uri(path.rstrip("/"))
+        # Spark's name of S3 is s3a, Arrow's is s3.
+        return fs.FileSystem.from_uri(path.rstrip("/").replace("s3a://", "s3://", 1))
     return fs.LocalFileSystem(), abspath(path)
 
 
@@ -141,10 +142,30 @@ def many_writers(spark: SparkSession, count: int) -> Iterator[None]:
 
 
 def publish(files: fs.FileSystem, root: str, staging: str, groups: list[list[Part]]) -> None:
-    """Move each query's folder into place; what lay there before goes only once the new one stands."""
-    for number, group in enumerate(groups):
-        for name in (n for part in group for n, _ in part.stage.queries):
-            place = f"{root}/{name}"
-            if files.get_file_info(place).type != fs.FileType.NotFound:
-                files.move(place, f"{root}/{staging}/old_{name}")
-            files.move(f"{root}/{staging}/{number}/{QUERY}={name}", place)
+    """Move each query's folder into place; if one move fails, all that lay there before comes back."""
+    done: list[tuple[str, str]] = []
+    try:
+        for number, group in enumerate(groups):
+            for name in (n for part in group for n, _ in part.stage.queries):
+                place, old = f"{root}/{name}", f"{root}/{staging}/old_{name}"
+                if exists(files, place):
+                    files.move(place, old)
+                done.append((place, old))
+                files.move(f"{root}/{staging}/{number}/{QUERY}={name}", place)
+    except OSError:
+        for place, old in reversed(done):
+            restore(files, place, old)
+        raise
+
+
+def restore(files: fs.FileSystem, place: str, old: str) -> None:
+    """Put back what lay in a place."""
+    if exists(files, place):
+        files.delete_dir(place)
+    if exists(files, old):
+        files.move(old, place)
+
+
+def exists(files: fs.FileSystem, path: str) -> bool:
+    """Whether there is anything at the path."""
+    return files.get_file_info(path).type != fs.FileType.NotFound

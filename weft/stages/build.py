@@ -1,4 +1,4 @@
-"""A plan as stages: per scan one partial stage, per tree one final stage, per projection one answer stage."""
+"""A plan as stages: per scan one partial stage, per projection of a tree's answers one final and answer stage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build_scan(scan: Scan) -> ScanStages:
         keys=head.query.keys,
         key_types=head.key_types,
         progressions=progressions(scan.windows),
-        components=sent(scan.components),
+        components=tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components))),
     )
     return ScanStages(partial, tuple(answer_stages(tree) for tree in scan.trees))
 
