@@ -17,7 +17,7 @@ from typing import Any
 import polars_side
 import spark_side
 from cases import CASES, SAMPLED, SAMPLED_QUICKLY, Case, count_answers
-from common import in_new_process, machine, peak_memory, save_json, seconds, uniform_trades
+from common import in_new_process, machine, measured, peak_memory, save_json, seconds, uniform_trades
 from many_windows_table import print_table, write_page
 
 from weft.model import Window
@@ -95,22 +95,23 @@ def measure_case(case: Case, path: Path, repeat: int) -> dict[str, Any]:
         found["cold"] = seconds(lambda: looms[0].run(sink="noop"))
     found["peak_bytes"] = peak["bytes"]
     found["rounds"] = [measure_round(spark, case, path) for _ in range(repeat)]
-    for engine in ("one_pass", "prepare", "weft", "polars", "polars_over"):
-        found[engine] = min(each[engine] for each in found["rounds"])
+    for engine in found["rounds"][0]:
+        found[engine] = min(each[engine]["wall"] for each in found["rounds"])
+        found[f"{engine}_cpu"] = min(each[engine]["cpu"] for each in found["rounds"])
     found["answers"] = sum(count_answers(path, case.windows))
     found["agreement"] = agree(weave(spark, case, path), case.windows[len(case.windows) // 2], path, case)
     return found
 
 
-def measure_round(spark: Any, case: Case, path: Path) -> dict[str, float]:
+def measure_round(spark: Any, case: Case, path: Path) -> dict[str, dict[str, float]]:
     """One run of each engine, one after the other, so that whatever else the machine does meets all of them."""
     looms: list[Any] = []
     return {
-        "one_pass": seconds(lambda: spark_side.one_pass(spark)),
-        "prepare": seconds(lambda: looms.append(weave(spark, case, path))),
-        "weft": seconds(lambda: looms[0].run(sink="noop")),
-        "polars": seconds(lambda: polars_side.run(path, list(case.windows))),
-        "polars_over": seconds(lambda: polars_side.run(path, list(case.windows), over=True)),
+        "one_pass": measured(lambda: spark_side.one_pass(spark)),
+        "prepare": measured(lambda: looms.append(weave(spark, case, path))),
+        "weft": measured(lambda: looms[0].run(sink="noop")),
+        "polars": measured(lambda: polars_side.run(path, list(case.windows))),
+        "polars_over": measured(lambda: polars_side.run(path, list(case.windows), over=True)),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,17 @@ def cells(case: dict[str, Any]) -> list[str]:
     ]
 
 
+CPU_HEADINGS = ("processor seconds", "one pass", "Weft", "× one pass", "Polars", "Polars .over")
+
+
+def cpu_cells(case: dict[str, Any]) -> list[str]:
+    """One case's processor seconds, which other work on the machine changes less than the clock."""
+    ratio = f"{case['weft_cpu'] / case['one_pass_cpu']:.2f}"
+    engines = ("one_pass_cpu", "weft_cpu", "polars_cpu", "polars_over_cpu")
+    one_pass, weft, *polars = (f"{case[engine]:.1f}" for engine in engines)
+    return [f"{case['name']}) {case['queries']} windows", one_pass, weft, ratio, *polars]
+
+
 def native(case: dict[str, Any]) -> str:
     """Spark's own seconds; an estimate carries a tilde."""
     return f"{'' if case['native_measured'] == case['queries'] else '~'}{case['native']:,.0f}"
@@ -44,13 +56,14 @@ def native(case: dict[str, Any]) -> str:
 
 def print_table(results: dict[str, Any]) -> None:
     """The table, the targets and how Spark's own was found, on the terminal."""
-    table = Table(title=f"{results['rows']:,} rows, best of {results['repeat']}", title_justify="left")
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if number else "left")
-    for case in results["cases"]:
-        table.add_row(*cells(case))
     console = Console(width=None if Console().is_terminal else 200)
-    console.print(table)
+    for headings, texts in ((HEADINGS, cells), (CPU_HEADINGS, cpu_cells)):
+        table = Table(title=f"{results['rows']:,} rows, best of {results['repeat']}", title_justify="left")
+        for number, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if number else "left")
+        for case in results["cases"]:
+            table.add_row(*texts(case))
+        console.print(table)
     for line in [*targets(results), "", *how(results)]:
         console.print(line, highlight=False)
 
@@ -96,11 +109,15 @@ def how(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines of Markdown."""
+    rule = ["---"] + ["---:"] * (len(headings) - 1)
+    return [f"| {' | '.join(row)} |" for row in (headings, rule, *rows)]
+
+
 def write_page(results: dict[str, Any]) -> Path:
     """The page in docs/benchmarks."""
     this = results["machine"]
-    rule = ["---"] + ["---:"] * (len(HEADINGS) - 1)
-    rows = [" | ".join(row) for row in (HEADINGS, rule, *(cells(case) for case in results["cases"]))]
     versions = ", ".join(f"{name} {this[name]}" for name in ("python", "pyspark", "pyarrow", "numpy", "polars"))
     text = [
         "# Many windows at once",
@@ -113,7 +130,9 @@ def write_page(results: dict[str, Any]) -> Path:
         f"Measured on {this['date']}: {this['cores']} cores ({this['processor']}), {this['memory_gib']} GiB, "
         f"{this['system']}; {versions}; {this['java']}. Load when it began: {this['load']}.",
         "",
-        *(f"| {row} |" for row in rows),
+        *markdown(HEADINGS, [cells(case) for case in results["cases"]]),
+        "",
+        *markdown(CPU_HEADINGS, [cpu_cells(case) for case in results["cases"]]),
         "",
         "## Targets",
         "",

@@ -99,7 +99,8 @@ def how_estimated(outcome: Outcome) -> str:
     return (
         f"Spark's own was SAMPLED, not run in full: {each}, to a noop sink; the {len(outcome.queries)} queries are "
         "estimated from these by range / slide, in Spark's favour where in doubt (a query with WHERE counts as the "
-        "cheapest sample; Spark writes nothing in the estimate, Weft writes Parquet)."
+        "cheapest sample; long windows take more than the line says; Spark writes nothing here, "
+        "Weft writes Parquet)."
     )
 
 
