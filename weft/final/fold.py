@@ -34,6 +34,7 @@ class Answers:
     """Answers of one window: row i holds the answers `offsets[i]` … `offsets[i + 1]` of the key of slice `row[i]`.
 
     The windows of a row start at `first[i]` and follow each other by one slide, unless `starts` lists every start.
+    A lane's marks hold for whole rows.
     """
 
     window: int
@@ -130,15 +131,41 @@ def gather(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray)
 
 def answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,
             lanes: tuple[Decoded, ...]) -> Answers:
-    """The gathered answers cut into one row per run, with the times at which their windows start."""
+    """The gathered answers cut into rows: one per run, or one per run and set of marks."""
     place = here + low
-    begin = int(np.searchsorted(layout.segment, place[0], "right")) - 1
-    end = int(np.searchsorted(layout.segment, place[-1], "right"))
-    cuts = np.append(np.searchsorted(place, layout.segment[begin:end]), len(place))
-    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
-    run, offsets = begin + filled, np.append(cuts[filled], len(place))
+    run, offsets = cut(layout, place)
+    if any(marks is not None for _, marks in lanes):
+        order, run, offsets = cut_by_marks(lanes, run, offsets)
+        place, rows = place[order], rows[order]
+        lanes = tuple(([v.take(order) for v in values], None if m is None else m[order]) for values, m in lanes)
     shift = layout.cell[run] - layout.base[run]
     first = (place[offsets[:-1]] + shift) * grid.slide + grid.phase
     gapless = np.array_equal(place[offsets[1:] - 1] - place[offsets[:-1]], np.diff(offsets) - 1)
     starts = None if gapless else (place + np.repeat(shift, np.diff(offsets))) * grid.slide + grid.phase
-    return Answers(reach.window, layout.row[run], offsets, first, starts, rows, lanes)
+    marked = tuple((values, None if m is None else m[offsets[:-1]]) for values, m in lanes)
+    return Answers(reach.window, layout.row[run], offsets, first, starts, rows, marked)
+
+
+def cut(layout: Layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The runs that the places lie in, and where each run's places begin and end."""
+    begin = int(np.searchsorted(layout.segment, place[0], "right")) - 1
+    end = int(np.searchsorted(layout.segment, place[-1], "right"))
+    cuts = np.append(np.searchsorted(place, layout.segment[begin:end]), len(place))
+    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
+    return begin + filled, np.append(cuts[filled], len(place))
+
+
+def cut_by_marks(lanes: tuple[Decoded, ...], run: np.ndarray,
+                 offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The order that brings equal marks of a run together, and the rows it makes.
+
+    A mark that holds for a whole row costs Spark one look a row; one beside every value would cost one a value.
+    """
+    group = np.repeat(np.arange(len(run)), np.diff(offsets))
+    for _, marks in lanes:
+        if marks is not None:
+            group = np.unique(group * 3 + marks, return_inverse=True)[1]
+    order = np.argsort(group, kind="stable")
+    heads = np.flatnonzero(np.append(True, np.diff(group[order]) != 0))
+    owner = np.searchsorted(offsets, order[heads], "right") - 1
+    return order, run[owner], np.append(heads, len(order))

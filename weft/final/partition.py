@@ -112,13 +112,13 @@ def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], key
 
 
 def component_columns(component: Component, decoded: Decoded | None, offsets: pa.Array) -> list[pa.Array]:
-    """A component's values, one array a row and field, and its marks if it may be null."""
+    """A component's values, one array a row and field, and the row's mark if it may be null."""
     if decoded is None:
         return [listed(offsets, None, pa.int64())]
     values, marks = decoded
     columns = [listed(offsets, v, v.type) for v in values]
     if component.nullable:
-        columns.append(listed(offsets, None if marks is None else pa.array(marks), pa.int8()))
+        columns.append(pa.array(np.ones(len(offsets) - 1, np.int8) if marks is None else marks))
     return columns
 
 

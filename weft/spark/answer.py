@@ -13,7 +13,7 @@ from weft.model.query import CALL, KEY, WINDOW
 from weft.stages.build import value_column
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
-START = "coalesce(starts[pos], first + pos * slide)"
+START = "IF(starts IS NULL, first + pos * slide, starts[pos])"
 
 
 def timestamp(sql: str, kind: str) -> str:
@@ -60,9 +60,9 @@ def readings(index: int, component: Component) -> list[str]:
     if component == ROWS:
         return [f"{at[0]} AS {names[0]}"]
     if component.monoid == "count":
-        return [f"coalesce({at[0]}, {value_column(0, 'value')}) AS {names[0]}"]
+        return [f"IF({names[0]} IS NULL, {value_column(0, 'value')}, {at[0]}) AS {names[0]}"]
     mark = value_column(index, "mark")
-    return [f"IF({mark} IS NULL OR {mark}[pos] = 1, {value}, {missing(component, f'{mark}[pos]')}) AS {name}"
+    return [f"IF({mark} = 1, {value}, {missing(component, mark)}) AS {name}"
             for value, name in zip(at, names, strict=True)]
 
 

@@ -45,11 +45,11 @@ def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
 
 
 def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
-    """A component's arrays: its fields, and its marks if it may be null. A count that equals the rows is not sent."""
+    """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
     # A missing value of a fixed width leaves a gap that the mark covers; any other a null that Spark would trip on.
     kind = ArrayType(value, containsNull=component.type not in FIXED)
     elided = component.monoid == "count"
     fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
     if component.nullable:
-        fields.append(StructField(value_column(index, "mark"), ArrayType(ByteType(), containsNull=False), True))
+        fields.append(StructField(value_column(index, "mark"), ByteType(), False))
     return fields
