@@ -1,1 +1,1 @@
-"""A demo over made-up trades: many window queries, one shared Spark job, one report."""
+"""A demo over made-up trades: many window queries, few shared scans, one report."""

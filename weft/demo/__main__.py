@@ -1,4 +1,4 @@
-"""`python -m weft.demo`: many queries over made-up trades as one shared Spark job, Parquet a query, one report."""
+"""`python -m weft.demo`: many queries over made-up trades on few shared scans, Parquet a query, one report."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def page(outcome: Outcome) -> str:
     symbol = str(symbols(1)[0])
     answers = Answers(outcome.folder, symbol, FIRST.timestamp() + trades.hours * HOUR / 1e6)
     return template.substitute(
-        title=f"{len(outcome.queries)} window queries in one shared Spark job",
+        title=f"{len(outcome.queries)} window queries woven into {len(outcome.loom.plan().scans)} scans",
         subtitle=f"{trades.rows:,} made-up trades of {trades.keys:,} symbols over {trades.hours} hours, "
                  f"{FIRST:%Y-%m-%d %H:%M} UTC on. Rest the pointer on a chart for its values.",
         facts="".join(fact(name, value) for name, value in facts(outcome).items()),

@@ -1,4 +1,4 @@
-"""The demo's run: trades made, queries added, one shared job, Spark's own sampled; every step timed."""
+"""The demo's run: trades made, queries added, one shared run, Spark's own sampled; every step timed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(trades: Trades, out: Path, progress: Progress, say: Callable[[str], None
     spark = times("session", start)
     say(f"adding and planning {len(shipped())} queries")
     loom = times("plan", lambda: weave(spark, data))
-    say("running them as one shared job, Parquet a query")
+    say("running them over shared scans, Parquet a query")
     times("run", lambda: loom.run(sink={"format": "parquet", "path": str(folder)}, progress=progress))
     say("sampling Spark's own")
     samples = times("native", lambda: sample(spark, str(data), loom.queries))

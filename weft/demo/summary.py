@@ -77,7 +77,7 @@ def facts(outcome: Outcome) -> dict[str, str]:
         "queries": f"{len(outcome.queries)}",
         "scans": f"{len(scans)}",
         "answers": f"{answers / 1e6:.1f} M",
-        "Weft, Parquet written": f"{run:.1f} s",
+        "Weft, first run, Parquet written": f"{run:.1f} s",
         "Spark's own, estimated": f"~{spark:,.0f} s",
         "times less": f"~{spark / run:,.0f} ×",
     }
