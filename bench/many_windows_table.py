@@ -46,7 +46,12 @@ def cpu_cells(case: dict[str, Any]) -> list[str]:
     ratio = f"{case['weft_cpu'] / case['one_pass_cpu']:.2f}"
     engines = ("one_pass_cpu", "weft_cpu", "polars_cpu", "polars_over_cpu")
     one_pass, weft, *polars = (f"{case[engine]:.1f}" for engine in engines)
-    return [f"{case['name']}) {case['queries']} windows", one_pass, weft, ratio, *polars]
+    return [f"{case['name']}) {windows(case)}", one_pass, weft, ratio, *polars]
+
+
+def windows(case: dict[str, Any]) -> str:
+    """How many windows a case has."""
+    return f"{case['queries']} window{'s' if case['queries'] > 1 else ''}"
 
 
 def native(case: dict[str, Any]) -> str:
@@ -86,7 +91,7 @@ def targets(results: dict[str, Any]) -> list[str]:
 def target(found: dict[str, Any], text: str, value: float, bound: float, sign: int) -> str:
     """A target and its verdict."""
     verdict = "reached" if sign * value >= sign * bound else "NOT reached"
-    return f"{found['queries']} window{'s' if found['queries'] > 1 else ''}: {text}: {value:,.2f} ×, {verdict}"
+    return f"{windows(found)}: {text}: {value:,.2f} ×, {verdict}"
 
 
 def how(results: dict[str, Any]) -> list[str]:
