@@ -17,17 +17,29 @@ from weft.testing.tables import SCHEMA, Shape, rows_of, shapes
 BATCH = 6
 
 
-@pytest.fixture(scope="module")
-def spread(request: pytest.FixtureRequest) -> int:
-    """How many tables to draw: every one is asked several queries."""
-    return max(1, request.config.getoption("--cases") // 2)
+# Compiling the JVM code of a query takes far longer than running it on a small table, so most cases are interpreted.
+MODES = {
+    "interpreted": ({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, 0.4),
+    "compiled": ({}, 0.1),
+}
 
 
-def test_random_queries_give_sparks_own_rows(spark, spread):
+@pytest.fixture(params=MODES)
+def tables(request, spark):
+    """How many tables to draw, each asked several queries, with Spark's code generation off or on."""
+    options, share = MODES[request.param]
+    for key, value in options.items():
+        spark.conf.set(key, value)
+    yield max(1, round(request.config.getoption("--cases") * share))
+    for key in options:
+        spark.conf.unset(key)
+
+
+def test_random_queries_give_sparks_own_rows(spark, tables):
     """Every random query over every random table gives the rows, names and types that Spark gives."""
 
     # Shrinking runs Spark hundreds of times; the failing table and queries are printed as they are.
-    @settings(max_examples=spread, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+    @settings(max_examples=tables, phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(shape=shapes(), texts=st.lists(queries(), min_size=BATCH, max_size=BATCH, unique=True))
     def check(shape: Shape, texts: list[str]) -> None:
         loom = Loom(spark)
