@@ -28,7 +28,7 @@ class Checker:
         self._views: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}
         self._types: dict[tuple[str, str], str] = {}
-        self._outputs: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+        self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
@@ -54,7 +54,8 @@ class Checker:
         """The query with Spark's names and types, or the error Spark has with it."""
         query = parsed.query
         outputs = self._analyse(parsed)
-        named = tuple(Output(o.sql, name, kind) for o, (name, kind) in zip(query.outputs, outputs, strict=True))
+        pairs = zip(query.outputs, outputs, strict=True)
+        named = tuple(Output(o.sql, o.name or name, kind) for o, (name, kind) in pairs)
         parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
         types = self._types_of(query, parts)
         refuse_collations(query, types)
@@ -66,7 +67,7 @@ class Checker:
         )
 
     def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
-        key = (parsed.query.source, shape(parsed))
+        key = shape(parsed)
         if key not in self._outputs:
             self._outputs[key] = self._analyse_anew(parsed)
         return self._outputs[key]
@@ -107,14 +108,24 @@ def plain(kind: str) -> str:
     return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
 
 
-def shape(parsed: Parsed) -> str:
-    """The query's text without the numbers in HAVING: they change neither names nor types."""
-    text = parsed.probe
+# A whole number beside an operator: numbers of as many digits there give the same type.
+OPERAND = re.compile(r"(?<= [-+*/%<>=] )\d+\b|(?<=[<>]= )\d+\b")
+
+
+def shape(parsed: Parsed) -> tuple:
+    """What decides a query's types; queries of equal shape are analysed once.
+
+    Numbers in HAVING change no type at all; where every output has an alias, neither do the aliases.
+    """
+    query, text = parsed.query, parsed.probe
+    if not parsed.trusted:
+        return query.source, text
+    having = re.sub(r"\b\d+(\.\d+)?\b", "0", query.having or "")
+    if all(output.name for output in query.outputs):
+        outputs = tuple(OPERAND.sub(lambda number: "0" * len(number[0]), o.sql) for o in query.outputs)
+        return query.source, query.where, query.time, query.keys, query.calls, outputs, having
     clauses = list(re.finditer(r"\bHAVING\b", text, re.IGNORECASE))
-    if not (parsed.trusted and parsed.query.having and clauses):
-        return text
-    at = clauses[-1].start()
-    return text[:at] + re.sub(r"\b\d+(\.\d+)?\b", "0", text[at:])
+    return query.source, text[: clauses[-1].start()] if query.having and clauses else text, having
 
 
 def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:

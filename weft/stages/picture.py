@@ -6,6 +6,7 @@ from html import escape
 
 ROW, TOP, LEFT = 26, 34, 12
 SOURCE, SCAN, WINDOW, QUERY = LEFT, 150, 470, 660
+WIDTH = 1120
 SHOWN = 12
 STYLE = """
 .weft{font:13px system-ui,sans-serif;--ink:#1d2733;--soft:#5b6875;--line:#9fb3c8;--box:#eef4fa;--hot:#2563a8}
@@ -22,7 +23,7 @@ def picture(plan: dict) -> str:
         drawn, height = draw_scan(scan, y)
         body.append(drawn)
         y += height + 18
-    size = f'viewBox="0 0 960 {y}" width="960" height="{y}"'
+    size = f'viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}"'
     return f'<svg class="weft" xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>{"".join(body)}</svg>'
 
 
@@ -45,7 +46,8 @@ def draw_scan(scan: dict, y: int) -> tuple[str, int]:
     for i, (window, queries) in enumerate(rows):
         at = y + i * ROW + ROW / 2
         parts += [curve(SCAN + 280, middle, WINDOW - 6, at), text(WINDOW, at + 4, window)]
-        parts += [curve(WINDOW + 130, at, QUERY - 6, at), text(QUERY, at + 4, few(queries), ", ".join(queries))]
+        named = text(QUERY, at + 4, few(queries), ", ".join(queries), length=62)
+        parts += [curve(WINDOW + 130, at, QUERY - 6, at), named]
     if hidden:
         parts.append(text(WINDOW, y + len(rows) * ROW + 18, f"and {len(hidden)} more windows", soft=True))
     return "".join(parts), height
@@ -86,7 +88,7 @@ def box(x: float, y: float, width: float, height: float, label: str) -> str:
 
 def box_of(x: float, y: float, width: float, height: float, lines: list[str]) -> str:
     """A box with several lines of text, the first ones in full ink."""
-    body = "".join(text(x + 10, y + 18 + i * ROW, line, soft=i > 2, length=42) for i, line in enumerate(lines))
+    body = "".join(text(x + 10, y + 18 + i * ROW, line, soft=i > 2, length=38) for i, line in enumerate(lines))
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>{body}'
 
 
