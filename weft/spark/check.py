@@ -113,19 +113,24 @@ OPERAND = re.compile(r"(?<= [-+*/%<>=] )\d+\b|(?<=[<>]= )\d+\b")
 
 
 def shape(parsed: Parsed) -> tuple:
-    """What decides a query's types; queries of equal shape are analysed once.
+    """What decides the names and types that Spark gives a query; queries of equal shape are analysed once.
 
-    Numbers in HAVING change no type at all; where every output has an alias, neither do the aliases.
+    Left out are aliases, numbers in HAVING, and the value of a whole number beside an operator of an aliased output.
+    The words of the text stay, since Spark names an output without alias as the user spelled it.
     """
-    query, text = parsed.query, parsed.probe
+    query = parsed.query
     if not parsed.trusted:
-        return query.source, text
+        return query.source, parsed.probe
+    aliases = {output.name for output in query.outputs}
+    words = tuple(word for word in re.findall(r"[^\W\d]\w*", parsed.probe) if word not in aliases)
+    outputs = tuple(OPERAND.sub(zeros, o.sql) if o.name else o.sql for o in query.outputs)
     having = re.sub(r"\b\d+(\.\d+)?\b", "0", query.having or "")
-    if all(output.name for output in query.outputs):
-        outputs = tuple(OPERAND.sub(lambda number: "0" * len(number[0]), o.sql) for o in query.outputs)
-        return query.source, query.where, query.time, query.keys, query.calls, outputs, having
-    clauses = list(re.finditer(r"\bHAVING\b", text, re.IGNORECASE))
-    return query.source, text[: clauses[-1].start()] if query.having and clauses else text, having
+    return query.source, query.where, query.time, query.keys, query.calls, outputs, having, words
+
+
+def zeros(number: re.Match[str]) -> str:
+    """As many zeros as the number has digits."""
+    return "0" * len(number[0])
 
 
 def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
