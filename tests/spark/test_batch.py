@@ -46,7 +46,8 @@ def test_results_have_the_names_order_and_types_of_the_sql(loom):
 def test_queries_of_equal_shape_keep_their_own_names_and_types(loom):
     items = ("symbol, max(price) AS a", "SYMBOL, max(price) AS b", "symbol, max(price)", "symbol, max(PRICE)",
              "symbol, max(volume) + 5 AS a", "symbol, max(volume) + 7 AS a", "symbol, max(volume) + 7",
-             "symbol, max(volume) + 8", "symbol, max(volume) + 7.25 AS a", "symbol, max(volume) + 7.5 AS a", "symbol AS max, max(price) AS symbol")
+             "symbol, max(volume) + 8",
+             "symbol, max(volume) + 7.25 AS a", "symbol, max(volume) + 7.5 AS a", "symbol AS max, max(price) AS symbol")
     for i, item in enumerate(items):
         loom.query(f"q{i}", f"SELECT {item} FROM trades GROUP BY symbol, window(ts, '5 minutes') HAVING count(*) > {i}")
     results = loom.run()
