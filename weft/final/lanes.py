@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -72,13 +73,12 @@ def plain(column: pa.Array, monoid: Monoid) -> Lane:
     """A lane over the values themselves."""
     kind = column.type
     valid = validity(column)
-    if pa.types.is_boolean(kind):
-        values = column.fill_null(False).to_numpy(zero_copy_only=False)
-        return Lane(monoid, (fill(values, valid, monoid.identity((values,))[0]),), valid,
-                    lambda s: ([pa.array(s[0], pa.bool_())], None))
-    values = raw(column, numpy_type(kind) or np.dtype(np.int64))
-    return Lane(monoid, (fill(values, valid, monoid.identity((values,))[0]),), valid,
-                lambda s: ([fixed(kind, s[0])], None))
+    if pa.types.is_boolean(kind):  # Arrow packs booleans into bits
+        values, back = column.fill_null(False).to_numpy(zero_copy_only=False), pa.array
+    else:
+        values, back = raw(column, numpy_type(kind) or np.dtype(np.int64)), partial(fixed, kind)
+    state = (fill(values, valid, monoid.identity((values,))[0]),)
+    return Lane(monoid, state, valid, lambda s: ([back(s[0])], None))
 
 
 def ranked(values: pa.Array, order: pa.Array, monoid: Monoid) -> Lane:
@@ -91,7 +91,7 @@ def ranked(values: pa.Array, order: pa.Array, monoid: Monoid) -> Lane:
 
     def decode(state: State) -> Decoded:
         # A window without a value holds the identity: any row serves, for its mark says null.
-        chosen = values.take(pa.array(np.abs(state[0]) % size))
+        chosen = values.take(pa.array(state[0] % size))
         if chosen.null_count == 0:
             return [chosen], None
         return [chosen], chosen.is_valid().to_numpy(zero_copy_only=False).astype(np.int8)

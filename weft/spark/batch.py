@@ -59,7 +59,6 @@ class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
     def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = ()):
-        self._parts = parts
         self._home = {name: (part, window) for part in parts for name, window in part.stage.queries}
         self._kept: list[DataFrame] = []
         self.report = report
