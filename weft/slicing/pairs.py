@@ -1,13 +1,22 @@
-"""Pairs: slices cut at the windows' edges only (000 §3.2), as Spark SQL over the time in microseconds."""
+"""Pairs: slices cut where windows begin and end, nowhere else (000 §3.2, 001 §2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from weft.model.edges import progressions
+from weft.model.window import Window
+from weft.slicing.base import Slicer
 
-from weft.model.edges import Progression
+
+def uneven(window: Window) -> int:
+    """2 · ⌊r / s⌋ + 1 (001 Table 1): two fragments a slide, and the first fragment of one more."""
+    return 2 * (window.range // window.slide) + 1
 
 
-def slice_start(time: str, progressions: Sequence[Progression]) -> str:
-    """Spark SQL for the start of the slice that holds `time`: the latest edge that is not after it."""
-    latest = [f"{time} - pmod({time} - {phase}L, {period}L)" for phase, period in progressions]
-    return latest[0] if len(latest) == 1 else f"greatest({', '.join(latest)})"
+PAIRS = Slicer(
+    name="pairs",
+    title="Pairs",
+    paper="000 §3.2, 001 §2.1; Krishnamurthy et al., On-the-fly sharing for streamed aggregation, SIGMOD 2006",
+    description="Cuts time where a window begins or ends: at most two slices a slide for one window.",
+    edges=progressions,
+    uneven=uneven,
+)

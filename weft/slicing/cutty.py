@@ -1,0 +1,32 @@
+"""Cutty-slicing: slices cut only where windows begin; a window's end reads the slice that is open then (001 §2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from weft.model.edges import Progression, progressions
+from weft.model.window import Window
+from weft.slicing.base import Slicer
+
+
+def edges(windows: Iterable[Window]) -> tuple[Progression, ...]:
+    """Where the windows begin."""
+    # A window as long as its slide ends where the next one begins, so its edges are the beginnings alone.
+    return progressions(replace(window, range=window.slide) for window in windows)
+
+
+def uneven(window: Window) -> int:
+    """⌈r / s⌉ (001 Table 1), the last of them open."""
+    return -(-window.range // window.slide)
+
+
+CUTTY = Slicer(
+    name="cutty",
+    title="Cutty-slicing",
+    paper="001 §2.1; Carbone et al., Cutty: aggregate sharing for user-defined windows, CIKM 2016",
+    description="Cuts time only where a window begins; a window that ends inside a slice reads it as far as it is.",
+    edges=edges,
+    uneven=uneven,
+    reads_open=True,
+)
