@@ -14,6 +14,7 @@ from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, verdicts, written
 from weft.cli.weaving import weave, weave_all
 from weft.io.sinks import Sink, parse_sink
+from weft.spark.ship import package_zip
 
 
 def init(output: Output, folder: Path) -> None:
@@ -70,6 +71,12 @@ def verify(output: Output, folder: Path | None, only: list[str]) -> None:
     output.show(data, verdicts(outcome.results), *differences(outcome.results))
     if not outcome.ok:
         raise typer.Exit(AT_FAULT)
+
+
+def package(output: Output, path: Path) -> None:
+    """Writes the zip and says where it is."""
+    written = package_zip(path)
+    output.show({"ok": True, "path": written}, f"Wrote {written}")
 
 
 def chosen_sink(project: Project, text: str | None) -> Sink:

@@ -1,4 +1,4 @@
-"""The command `weft`: init, check, plan, run and verify over a project folder."""
+"""The command `weft`: init, check, plan, run and verify over a project folder; package for clusters."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from weft.cli.options import (
     ProjectOption,
     QueryOption,
     SinkOption,
+    ZipArgument,
 )
 from weft.cli.output import reporting
 
@@ -112,6 +113,15 @@ def verify(
 
     with reporting(as_json, debug) as output:
         commands.verify(output, project, query or [])
+
+
+@app.command(epilog="Example: weft package && spark-submit --py-files weft.zip job.py")
+def package(path: ZipArgument = Path("weft.zip"), as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Write Weft as a zip, for clusters whose workers do not have it."""
+    from weft.cli import commands
+
+    with reporting(as_json, debug) as output:
+        commands.package(output, path)
 
 
 def main() -> None:

@@ -35,3 +35,4 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback o
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="[DIR]", help="The new project's folder.", file_okay=False, show_default=False)
 ]
+ZipArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The zip to write.", dir_okay=False)]

@@ -18,18 +18,20 @@ from weft.spark.starting import interrupts_wait, without_notice
 
 JAVA_NEEDED = 17
 MEMORY_CAP = 8 << 30
-LOG4J = Path(__file__).with_name("log4j2.properties")
+LOG4J = Path(__file__).resolve().with_name("log4j2.properties")
 # Arrow checks the bounds of every value that it hands to the JVM; that is a fair part of the way out of Python.
-JAVA_OPTIONS = (
-    "-Darrow.enable_unsafe_memory_access=true",
-    "-Darrow.enable_null_check_for_get=false",
-    f'"-Dlog4j2.configurationFile={LOG4J.as_uri()}"',
-)
+ARROW_OPTIONS = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_null_check_for_get=false")
+# Java complains of a configuration that it cannot find, and a package in a zip has no files of its own.
+LOG_OPTIONS = (f'"-Dlog4j2.configurationFile={LOG4J.as_uri()}"',) if LOG4J.is_file() else ()
+JAVA_OPTIONS = (*ARROW_OPTIONS, *LOG_OPTIONS)
 
 
 def active_or_local(app: str = "weft", **options: str) -> SparkSession:
-    """The active session, or a new local one."""
-    return SparkSession.getActiveSession() or local_session(app, **options)
+    """The active session, else the one that spark-submit asks for, else a new local one."""
+    if active := SparkSession.getActiveSession():
+        return active
+    # A master that is set here would win over the one given to spark-submit, and the cluster would stand idle.
+    return SparkSession.builder.getOrCreate() if is_submitted() else local_session(app, **options)
 
 
 def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkSession:
@@ -93,9 +95,14 @@ def machine_memory() -> int:
     return min(total, int(text)) if text.isdigit() else total
 
 
+def is_submitted() -> bool:
+    """Whether spark-submit runs this program, so that Java runs already and the settings are given."""
+    return bool(os.environ.get("PYSPARK_GATEWAY_PORT"))
+
+
 def require_java() -> None:
     """Raises with one sentence of advice where Spark would find no Java 17+."""
-    if os.environ.get("PYSPARK_GATEWAY_PORT"):
+    if is_submitted():
         return
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
