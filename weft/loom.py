@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import QueryError, SourceError
+from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import read_source
 from weft.model.plan import SharedPlan, check_plan
@@ -27,6 +29,7 @@ from weft.stages.explain import Explanation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
 TIMES = ("timestamp", "timestamp_ntz", "date", "string")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -82,27 +85,34 @@ class Loom:
         """The queries added so far."""
         return tuple(bound.query for bound in self._queries.values())
 
-    def plan(self, queries: Iterable[str] | None = None) -> SharedPlan:
-        """Which queries share which scan and tree."""
-        workload = tuple(self._chosen(queries))
-        return check_plan(share_all(workload), workload, "share_all")
+    def plan(self, queries: Iterable[str] | None = None, algorithm: Forcing = None) -> SharedPlan:
+        """Which queries share which scan and tree.
 
-    def explain(self, queries: Iterable[str] | None = None) -> Explanation:
+        `algorithm` forces a final algorithm by name, for all functions or for some: {"max": "slick_deque"}.
+        """
+        workload = tuple(self._chosen(queries))
+        plan = replace(share_all(workload), forced=forced_pairs(algorithm))
+        build(plan)  # raises if a forced algorithm must not fold what the queries ask
+        return check_plan(plan, workload, "share_all")
+
+    def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None) -> Explanation:
         """The plan as text, JSON, HTML and a picture."""
-        plan = self.plan(queries)
-        return Explanation(plan, build(plan))
+        plan = self.plan(queries, algorithm)
+        return Explanation(plan, build(plan, self._ansi))
 
     def run(
         self,
         sink: str | Mapping[str, str] | Sink | None = None,
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
+        algorithm: Forcing = None,
     ) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
         A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
+        `algorithm` forces a final algorithm as in `plan`.
         """
-        parts = parts_of(build(self.plan(queries)), self._frames, self._ansi)
+        parts = parts_of(build(self.plan(queries, algorithm), self._ansi), self._frames)
         report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
         return Results(parts, report)
 

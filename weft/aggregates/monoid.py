@@ -11,22 +11,48 @@ from dataclasses import dataclass
 import numpy as np
 
 State = tuple[np.ndarray, ...]
+Types = tuple[np.dtype, ...]
+
+
+def types_of(state: State) -> Types:
+    """The types of a state's fields."""
+    return tuple(a.dtype for a in state)
 
 
 @dataclass(frozen=True)
 class Monoid:
-    """An associative `combine` with an identity; `invertible` and `idempotent` open faster kernels."""
+    """An associative `combine` with an identity, and the properties that open faster algorithms.
+
+    `inverse` takes away what `combine` put in (`x + y − y = x`), exactly for integers only. A selective combine
+    returns one of its arguments. `ufunc` does the work of combine field by field; it is None where fields mix.
+    """
 
     name: str
     combine: Callable[[State, State], State]
-    identity: Callable[[State], tuple]
-    invertible: Callable[[State], bool]
+    identity: Callable[[Types], tuple]
+    inverse: Callable[[State, State], State] | None = None
     idempotent: bool = False
+    selective: bool = False
+    commutative: bool = True
     ufunc: np.ufunc | None = None
 
-    def empty(self, like: State, size: int) -> State:
+    def invertible(self, types: Types) -> bool:
+        """Whether taking away is exact: an inverse exists and every field is an integer."""
+        return self.inverse is not None and all(t.kind in "iu" for t in types)
+
+    def rounds(self, types: Types) -> bool:
+        """Whether combining rounds: floating fields that are added up rather than chosen from."""
+        return not self.idempotent and any(t.kind == "f" for t in types)
+
+    def empty(self, types: Types, size: int) -> State:
         """A state of `size` identities."""
-        return tuple(np.full(size, e, a.dtype) for e, a in zip(self.identity(like), like, strict=True))
+        return tuple(np.full(size, e, t) for e, t in zip(self.identity(types), types, strict=True))
+
+    def scan(self, state: State, axis: int = 0) -> State:
+        """Running folds along an axis, from the first element on."""
+        if self.ufunc is not None:
+            return tuple(self.ufunc.accumulate(a, axis=axis, dtype=a.dtype) for a in state)
+        return _doubled_scan(self, state, axis)
 
     def reduce_runs(self, state: State, first: np.ndarray) -> State:
         """One value per run, where run i spans `first[i]` up to `first[i + 1]`."""
@@ -36,6 +62,18 @@ class Monoid:
         if self.ufunc is not None:
             return tuple(self.ufunc.reduceat(a, first, dtype=a.dtype) for a in state)
         return _pairwise(self, state, first, size)
+
+
+def _doubled_scan(monoid: Monoid, state: State, axis: int) -> State:
+    """Running folds in log₂ passes: each doubles how far back an element has folded."""
+    state = tuple(np.moveaxis(a, axis, 0).copy() for a in state)
+    step, size = 1, len(state[0])
+    while step < size:
+        later = monoid.combine(tuple(a[:-step] for a in state), tuple(a[step:] for a in state))
+        for target, value in zip(state, later, strict=True):
+            target[step:] = value
+        step *= 2
+    return tuple(np.moveaxis(a, 0, axis) for a in state)
 
 
 def _pairwise(monoid: Monoid, state: State, first: np.ndarray, size: int) -> State:
@@ -61,31 +99,25 @@ def _fieldwise(ufunc: np.ufunc) -> Callable[[State, State], State]:
     return combine
 
 
-def _lowest(array: np.ndarray) -> float | int | bool:
-    if array.dtype.kind == "f":
+def _lowest(kind: np.dtype) -> float | int | bool:
+    if kind.kind == "f":
         return -np.inf
-    return False if array.dtype.kind == "b" else int(np.iinfo(array.dtype).min)
+    return False if kind.kind == "b" else int(np.iinfo(kind).min)
 
 
-def _highest(array: np.ndarray) -> float | int | bool:
+def _highest(kind: np.dtype) -> float | int | bool:
     # NaN is the largest value in Spark's order, and fmin ignores it beside any other.
-    if array.dtype.kind == "f":
+    if kind.kind == "f":
         return np.nan
-    return True if array.dtype.kind == "b" else int(np.iinfo(array.dtype).max)
+    return True if kind.kind == "b" else int(np.iinfo(kind).max)
 
 
-def _exact(state: State) -> bool:
-    return all(a.dtype.kind in "iu" for a in state)
-
-
-def _never(state: State) -> bool:
-    return False
-
-
-def ufunc_monoid(name: str, ufunc: np.ufunc, identity: Callable[[np.ndarray], object], *, idempotent: bool = False,
-                 invertible: Callable[[State], bool] = _never) -> Monoid:
+def ufunc_monoid(name: str, ufunc: np.ufunc, identity: Callable[[np.dtype], object], *, idempotent: bool = False,
+                 selective: bool = False, inverse: np.ufunc | None = None) -> Monoid:
     """A monoid whose combine is one ufunc, field by field."""
-    return Monoid(name, _fieldwise(ufunc), lambda s: tuple(identity(a) for a in s), invertible, idempotent, ufunc)
+    back = None if inverse is None else _fieldwise(inverse)
+    return Monoid(name, _fieldwise(ufunc), lambda types: tuple(identity(t) for t in types), back, idempotent,
+                  selective, ufunc=ufunc)
 
 
 def _safe_ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -133,17 +165,17 @@ def merge_comoments(a: State, b: State) -> State:
     return _keep_nonempty(a, b, (n, *means, *sums))
 
 
-def _zeros(state: State) -> tuple:
-    return tuple(0 for _ in state)
+def _zeros(types: Types) -> tuple:
+    return tuple(0 for _ in types)
 
 
-ADD = ufunc_monoid("add", np.add, lambda a: 0, invertible=_exact)
-MIN = ufunc_monoid("min", np.fmin, _highest, idempotent=True)
-MAX = ufunc_monoid("max", np.maximum, _lowest, idempotent=True)
-BIT_AND = ufunc_monoid("bit_and", np.bitwise_and, lambda a: -1, idempotent=True)
-BIT_OR = ufunc_monoid("bit_or", np.bitwise_or, lambda a: 0, idempotent=True)
-BIT_XOR = ufunc_monoid("bit_xor", np.bitwise_xor, lambda a: 0)
-MOMENTS = Monoid("moments", merge_moments, _zeros, _never)
-COMOMENTS = Monoid("comoments", merge_comoments, _zeros, _never)
+ADD = ufunc_monoid("add", np.add, lambda t: 0, inverse=np.subtract)
+MIN = ufunc_monoid("min", np.fmin, _highest, idempotent=True, selective=True)
+MAX = ufunc_monoid("max", np.maximum, _lowest, idempotent=True, selective=True)
+BIT_AND = ufunc_monoid("bit_and", np.bitwise_and, lambda t: -1, idempotent=True)
+BIT_OR = ufunc_monoid("bit_or", np.bitwise_or, lambda t: 0, idempotent=True)
+BIT_XOR = ufunc_monoid("bit_xor", np.bitwise_xor, lambda t: 0, inverse=np.bitwise_xor)
+MOMENTS = Monoid("moments", merge_moments, _zeros)
+COMOMENTS = Monoid("comoments", merge_comoments, _zeros)
 
 MONOIDS: tuple[Monoid, ...] = (ADD, MIN, MAX, BIT_AND, BIT_OR, BIT_XOR, MOMENTS, COMOMENTS)

@@ -5,6 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weft.aggregates.monoid import Monoid, State
+from weft.final.base import Bound, Card
+from weft.final.bulk import Bulk
+from weft.final.flat_fat import levels
+
+CARD = Card(
+    name="binary",
+    title="binary",
+    about="A window as the binary digits of its length: folds of 1, 2, 4 … slices, made one after another and dropped "
+          "when the next is there.",
+    paper="beyond the paper",
+    single=Bound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
+    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
+    multi=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * levels(n) + n),
+    space=Bound("3n", lambda n: 3 * n),
+    depth="log",
+)
 
 
 def double(monoid: Monoid, state: State, step: int) -> State:
@@ -13,8 +29,8 @@ def double(monoid: Monoid, state: State, step: int) -> State:
     return monoid.combine(tuple(a[:room] for a in state), tuple(a[step:] for a in state))
 
 
-def binary(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
-    """For each length q, the fold of cells p … p + q − 1 for every p < size, holding three arrays at a time.
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """Three arrays at a time, whatever the length.
 
     `tail` folds the cells that the low digits stand for; the next digit's fold goes before it.
     """
@@ -36,3 +52,6 @@ def before(monoid: Monoid, head: State, tail: State) -> State:
         return head
     room = min(len(head[0]), len(tail[0]))
     return monoid.combine(tuple(a[:room] for a in head), tuple(a[:room] for a in tail))
+
+
+binary = Bulk(CARD, slide)

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weft.aggregates.monoid import Monoid, State
+from weft.final.base import TABLED, Bound, Card
+from weft.final.bulk import Bulk
 from weft.final.doubling import widen
+from weft.final.flat_fat import levels
 
 # A chain of sums errs by one rounding a link: this many keep a double sum within 1e-13 of its terms.
 LONGEST = 200
 
+CARD = Card(
+    name="chain",
+    title="chain",
+    about="Folds of 1, 2, 4 … slices from every place; a range is reached from the next shorter one by as few of them "
+          "as the binary digits of the difference.",
+    paper="beyond the paper",
+    single=Bound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
+    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
+    multi=Bound("n + 2 ⌈log₂ n⌉", lambda n: n + 2 * levels(n) + 1),
+    space=Bound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
+    depth="log",
+    longest=TABLED,
+)
 
-def chain(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
-    """For each length q, ascending, the fold of cells p … p + q − 1 for every p < size.
 
-    A length is reached from the one before it, or from nothing, in as few combines with folds of
-    1, 2, 4 … cells as the binary digits of what is missing.
-    """
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """A length from the one before it, or from nothing where that is nearer or the chain has grown long."""
     table, reached, links = [cells], 0, 0
     total: State | None = None
     for length in lengths:
@@ -30,3 +43,6 @@ def chain(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> It
                 reached, links = reached + step, links + 1
         assert total is not None
         yield total
+
+
+chain = Bulk(CARD, slide)

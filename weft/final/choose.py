@@ -1,26 +1,79 @@
-"""Choosing a kernel: the cheapest one that the monoid's algebra allows."""
+"""Choosing an algorithm: the cheapest that the monoid's algebra and the ranges allow, or the one the user names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
-from weft.aggregates.monoid import Monoid, State
-from weft.final.binary import binary
-from weft.final.chain import chain
-from weft.final.doubling import doubling
-from weft.final.prefix import prefix
+import numpy as np
 
-Kernel = Callable[[Monoid, State, Sequence[int], int], Iterator[State]]
+from weft.aggregates.component import Component
+from weft.aggregates.monoid import MONOIDS, Monoid
+from weft.cost.figures import Figures, current_figures, kind_of
+from weft.errors import PlanError
+from weft.final import ALGORITHMS
+from weft.final.base import Algorithm, Forced, Types
+
+BY_NAME = {a.card.name: a for a in ALGORITHMS}
+FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
+# What any worker can run: nobody knows at plan time whether workers have numba, and compiling would cost them seconds.
+UNCOMPILED = tuple(a for a in ALGORITHMS if a.card.engine == "numpy")
+EVERY = "*"  # forces an algorithm for all monoids
+
+# What a worker has to do where nobody knows better.
+CELLS = 1_000_000
 
 
-# Tables of folds of 1, 2, 4 … cells take a line of cells a level: up to here they stay small.
-LONG = 1 << 16
+def choose(monoid: Monoid, types: Types, ranges: Sequence[int], cells: int = CELLS, figures: Figures | None = None,
+           among: Sequence[Algorithm] = ALGORITHMS) -> Algorithm:
+    """The cheapest algorithm that is here and may fold this monoid; the naive one where nothing else may."""
+    costs = figures or current_figures()
+    kind = kind_of(monoid, types)
+    legal = [a for a in among if a.missing is None and a.supports(monoid, types, ranges) is None]
+    known = [(s, a) for a in legal if (s := costs.seconds(a.card.name, kind, ranges, cells)) is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else legal[-1]
 
 
-def choose(monoid: Monoid, cells: State, longest: int = 1) -> Kernel:
-    """Prefix differences for exact sums; else by length and algebra: binary, doubling, or a chain."""
-    if monoid.invertible(cells):
-        return prefix
-    if longest > LONG:
-        return binary
-    return doubling if monoid.idempotent else chain
+def find_algorithm(name: str) -> Algorithm:
+    """The algorithm of a name."""
+    if name not in BY_NAME:
+        near = get_close_matches(name, BY_NAME, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the algorithms are {', '.join(BY_NAME)}."
+        raise PlanError(f"there is no algorithm '{name}': {hint}")
+    return BY_NAME[name]
+
+
+def forced_pairs(algorithm: str | Mapping[str, str] | None) -> Forced:
+    """What the user forces: one name for all monoids, or a name for each that he gives."""
+    if algorithm is None:
+        return ()
+    pairs = ((EVERY, algorithm),) if isinstance(algorithm, str) else tuple(algorithm.items())
+    for monoid, name in pairs:
+        find_algorithm(name)
+        if monoid != EVERY and monoid not in {m.name for m in MONOIDS}:
+            known = ", ".join(m.name for m in MONOIDS)
+            raise PlanError(f"cannot force '{name}' for '{monoid}': the functions are {known}.")
+    return pairs
+
+
+def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:
+    """The algorithm that folds a component over these ranges: the forced one if it may, else the cheapest."""
+    monoid, types = folding(component)
+    wanted = dict(forced).get(monoid.name) or dict(forced).get(EVERY)
+    if wanted is None:
+        return choose(monoid, types, ranges, among=UNCOMPILED)
+    algorithm = find_algorithm(wanted)
+    reason = algorithm.supports(monoid, types, ranges) or (algorithm.missing and f"it cannot run: {algorithm.missing}")
+    if reason:
+        cheapest = choose(monoid, types, ranges, among=UNCOMPILED).card.name
+        raise PlanError(f"'{wanted}' cannot fold {component}: {reason}. For {monoid.name}, '{cheapest}' would be the "
+                        f"cheapest; leave the algorithm out and Weft chooses it.")
+    return algorithm
+
+
+def folding(component: Component) -> tuple[Monoid, Types]:
+    """The monoid that folds a component, and the types of its fields: numbers as they are, others by rank."""
+    name = "moments" if component.monoid.startswith("moments") else component.monoid.removesuffix("_by")
+    floating = component.type in ("double", "float") and not component.monoid.endswith("_by")
+    fields = len(component.columns) if name in ("moments", "comoments") else 1
+    return FOLDS[name], (np.dtype(np.float64 if floating else np.int64),) * fields

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from weft.aggregates.monoid import Monoid, State
+from weft.final.base import TABLED, Bound, Card
+from weft.final.bulk import Bulk
+from weft.final.flat_fat import levels
+
+CARD = Card(
+    name="doubling",
+    title="doubling",
+    about="A table of the folds of 1, 2, 4 … slices from every place; a window is two of them that may overlap.",
+    paper="beyond the paper",
+    single=Bound("⌈log₂ n⌉ + 1", lambda n: levels(n) + 1),
+    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (levels(n) + 1)),
+    multi=Bound("n + ⌈log₂ n⌉", lambda n: n + levels(n)),
+    space=Bound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
+    needs=("idempotent",),
+    depth="log",
+    longest=TABLED,
+)
 
 
 def widen(monoid: Monoid, table: list[State], level: int) -> State:
@@ -17,11 +36,27 @@ def widen(monoid: Monoid, table: list[State], level: int) -> State:
     return table[level]
 
 
-def doubling(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
-    """For each length q, the fold of cells p … p + q − 1 for every p < size, one combine each."""
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """Two folds a window, one combine."""
     table = [cells]
     for length in lengths:
         level = length.bit_length() - 1
         wide, shift = widen(monoid, table, level), length - (1 << level)
         left = tuple(a[:size] for a in wide)
         yield monoid.combine(left, tuple(a[shift : shift + size] for a in wide)) if shift else left
+
+
+def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+    """The same for windows of any lengths, level by level."""
+    table, level = [line], np.frexp(hi - lo)[1] - 1
+    answers = tuple(np.empty(len(lo), a.dtype) for a in line)
+    for i in np.unique(level).tolist():
+        mine, wide = np.flatnonzero(level == i), widen(monoid, table, i)
+        right = hi[mine] - (1 << i)
+        found = monoid.combine(tuple(a[lo[mine]] for a in wide), tuple(a[right] for a in wide))
+        for target, value in zip(answers, found, strict=True):
+            target[mine] = value
+    return answers
+
+
+doubling = Bulk(CARD, slide, read)

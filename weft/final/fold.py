@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.monoid import ADD, State
-from weft.final.choose import choose
+from weft.aggregates.monoid import ADD, State, types_of
+from weft.final.base import Algorithm
 from weft.final.lanes import Decoded, Lane
 from weft.final.layout import Grid, Layout, Reach, grids, lay_out
+from weft.final.prefix import prefix
 from weft.model.window import Window
 
 TILE = 1 << 15
@@ -56,34 +57,38 @@ class Cells:
     size: int
 
 
-def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane]) -> Iterator[Answers]:
-    """Every answer of every window, a batch of rows at a time."""
+def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane],
+         algorithms: Sequence[Sequence[Algorithm]]) -> Iterator[Answers]:
+    """Every answer of every window, a batch of rows at a time; `algorithms[g][i]` folds lane i on grid g."""
     if len(slices.start) == 0:
         return
-    for grid in grids(windows):
+    for grid, chosen in zip(grids(windows), algorithms, strict=True):
         cell, offset = np.divmod(slices.start - grid.phase, grid.slide)
         layout = lay_out(slices.key, cell, grid.gap)
         tile = max(TILE, 2 * grid.gap)
         for low in range(0, layout.size, tile):
-            yield from fold_tile(slices, grid, layout, offset, low, min(low + tile, layout.size), lanes)
+            folded = list(zip(lanes, chosen, strict=True))
+            yield from fold_tile(slices, grid, layout, offset, low, min(low + tile, layout.size), folded)
 
 
 def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, low: int, high: int,
-              lanes: Sequence[Lane]) -> Iterator[Answers]:
+              folded: Sequence[tuple[Lane, Algorithm]]) -> Iterator[Answers]:
     """The answers of the windows that start in the tile [low, high) of the line."""
     first, last = np.searchsorted(layout.place, (low, high + grid.gap + 1))
     span = slice(int(first), int(last))
     cells = Cells(layout.place[span] - low, offset[span], span, high - low + grid.gap + 1)
     size = high - low
-    counts = slide(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), grid.reaches, size)
-    values = [slide(cells, lane, grid.reaches, size) for lane in lanes]
-    marks = [slide(cells, presence(lane), grid.reaches, size) if lane.valid is not None else None for lane in lanes]
+    lanes = [lane for lane, _ in folded]
+    counts = slide(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), prefix, grid.reaches, size)
+    values = [slide(cells, lane, algorithm, grid.reaches, size) for lane, algorithm in folded]
+    marks = [slide(cells, presence(lane), prefix, grid.reaches, size) if lane.valid is not None else None
+             for lane in lanes]
     for reach, (rows,) in zip(grid.reaches, counts, strict=True):
-        folded = [next(v) for v in values]
+        states = [next(v) for v in values]
         valid = [next(m)[0] if m is not None else None for m in marks]
         here = np.flatnonzero(rows)
         if len(here):
-            sent = tuple(gather(*pair, here) for pair in zip(lanes, folded, valid, strict=True))
+            sent = tuple(gather(*pair, here) for pair in zip(lanes, states, valid, strict=True))
             yield answers(grid, reach, layout, low, here, rows[here], sent)
 
 
@@ -93,12 +98,12 @@ def presence(lane: Lane) -> Lane:
     return Lane(ADD, (lane.valid.astype(np.int64),), None, lane.decode)
 
 
-def slide(cells: Cells, lane: Lane, reaches: Sequence[Reach], size: int) -> Iterator[State]:
+def slide(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach], size: int) -> Iterator[State]:
     """For each reach, the fold of the lane over the window that starts at each of the first `size` cells."""
     whole = dense(cells, lane, None)
     rests = {rest: dense(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
     lengths = [reach.length for reach in reaches]
-    folds = choose(lane.monoid, whole, lengths[-1])(lane.monoid, whole, lengths, size)
+    folds = algorithm.slide(lane.monoid, whole, lengths, size)
     for reach, state in zip(reaches, folds, strict=True):
         if reach.rest:
             tail = tuple(a[reach.length : reach.length + size] for a in rests[reach.rest])
@@ -112,7 +117,7 @@ def dense(cells: Cells, lane: Lane, rest: int | None) -> State:
     if rest is not None:
         early = cells.offset < rest
         state, place = tuple(a[early] for a in state), place[early]
-    line = lane.monoid.empty(lane.state, cells.size)
+    line = lane.monoid.empty(types_of(lane.state), cells.size)
     if len(place):
         first = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
         for target, value in zip(line, lane.monoid.reduce_runs(state, first), strict=True):

@@ -77,7 +77,7 @@ def plain(column: pa.Array, monoid: Monoid) -> Lane:
         values, back = column.fill_null(False).to_numpy(zero_copy_only=False), pa.array
     else:
         values, back = raw(column, numpy_type(kind) or np.dtype(np.int64)), partial(fixed, kind)
-    state = (fill(values, valid, monoid.identity((values,))[0]),)
+    state = (fill(values, valid, monoid.identity((values.dtype,))[0]),)
     return Lane(monoid, state, valid, lambda s: ([back(s[0])], None))
 
 
@@ -87,7 +87,7 @@ def ranked(values: pa.Array, order: pa.Array, monoid: Monoid) -> Lane:
     rank = pc.rank(order, sort_keys="ascending", tiebreaker="dense")
     size = max(len(order), 1)
     key = rank.to_numpy(zero_copy_only=False).astype(np.int64) * size + np.arange(len(order))
-    key = fill(key, valid, monoid.identity((key,))[0])
+    key = fill(key, valid, monoid.identity((key.dtype,))[0])
 
     def decode(state: State) -> Decoded:
         # A window without a value holds the identity: any row serves, for its mark says null.

@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from weft.aggregates.component import ROWS, Component, columns_of
+from weft.final import ALGORITHMS
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.stages.definition import FinalStage
 
 BATCH_BYTES = 1 << 18
+NAMED = {a.card.name: a for a in ALGORITHMS}
 
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -30,9 +32,10 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
     kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
+    algorithms = [[NAMED[names[i]] for i in kept] for names in stage.algorithms]
     yield from batched(
         to_batch(stage, answers, dict(zip(kept, answers.lanes, strict=True)), keys, order)
-        for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept])
+        for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept], algorithms)
     )
 
 

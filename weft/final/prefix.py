@@ -7,13 +7,45 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State
+from weft.final.base import Bound, Card
+from weft.final.bulk import Bulk
+
+CARD = Card(
+    name="prefix",
+    title="prefix differences",
+    about="A running fold of the whole line is made once; a window is the difference of two of its elements, whatever "
+          "its range. Integer totals may wrap around: the difference of two is still right modulo 2⁶⁴.",
+    paper="beyond the paper",
+    single=Bound("2", lambda n: 2),
+    worst=Bound("n + 2", lambda n: n + 2),
+    multi=Bound("n + 1", lambda n: n + 1),
+    space=Bound("n", lambda n: n),
+    needs=("invertible",),
+)
 
 
-def prefix(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
-    """For each length q, the fold of cells p … p + q − 1 for every p < size.
+def totals(monoid: Monoid, cells: State) -> State:
+    """The fold of the first i cells, for i from 0 to all."""
+    first = monoid.identity(tuple(a.dtype for a in cells))
+    ends = tuple(np.empty(len(a) + 1, a.dtype) for a in cells)
+    for target, identity, scanned in zip(ends, first, monoid.scan(cells), strict=True):
+        target[0], target[1:] = identity, scanned
+    return ends
 
-    Integer totals may wrap around; the difference of two wrapped totals is still the right one modulo 2**64.
-    """
-    totals = tuple(np.concatenate((np.zeros(1, a.dtype), np.cumsum(a, dtype=a.dtype))) for a in cells)
+
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """The total after a window without the total before it."""
+    assert monoid.inverse is not None
+    ends = totals(monoid, cells)
     for length in lengths:
-        yield tuple(t[length : length + size] - t[:size] for t in totals)
+        yield monoid.inverse(tuple(t[length : length + size] for t in ends), tuple(t[:size] for t in ends))
+
+
+def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+    """The same for windows of any lengths."""
+    assert monoid.inverse is not None
+    ends = totals(monoid, line)
+    return monoid.inverse(tuple(t[hi] for t in ends), tuple(t[lo] for t in ends))
+
+
+prefix = Bulk(CARD, slide, read)

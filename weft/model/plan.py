@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from weft.aggregates.component import Component
 from weft.errors import PlanError
+from weft.final.base import Forced
 from weft.model.window import Window
 from weft.model.workload import Bound
 
@@ -52,10 +53,11 @@ class Scan:
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """The scans of a workload, made by one optimizer."""
+    """The scans of a workload, made by one optimizer; `forced` names algorithms that the user insists on."""
 
     optimizer: str
     scans: tuple[Scan, ...]
+    forced: Forced = ()
 
     @property
     def queries(self) -> tuple[Bound, ...]:

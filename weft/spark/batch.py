@@ -12,8 +12,8 @@ from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
 from weft.spark.partial import run_partial
-from weft.stages.build import ScanStages, final_stage
-from weft.stages.definition import AnswerStage, PartialStage
+from weft.stages.build import ScanStages, narrowed
+from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
 QUERY = "__weft_query"
 
@@ -24,8 +24,8 @@ class Part:
 
     slices: DataFrame
     partial: PartialStage
+    final: FinalStage
     stage: AnswerStage
-    ansi: bool
 
     def only(self, name: str, window: Window) -> Part:
         """The part that answers one query alone."""
@@ -33,7 +33,7 @@ class Part:
 
     def rows(self) -> DataFrame:
         """The rows of all its queries: `w` the number of the window, then the outputs `o0 …`."""
-        final = final_stage(len(self.partial.keys), self.stage, self.ansi)
+        final = narrowed(self.final, self.stage)
         wire = run_final(self.slices, self.partial, final)
         return run_answer(wire, self.partial, final, self.stage)
 
@@ -93,10 +93,10 @@ class Results(Mapping[str, DataFrame]):
         self.close()
 
 
-def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame], ansi: bool) -> tuple[Part, ...]:
+def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame]) -> tuple[Part, ...]:
     """Every answer stage over the slices of its scan."""
     parts = []
     for scan in scans:
         slices = run_partial(sources[scan.partial.source], scan.partial)
-        parts += [Part(slices, scan.partial, stage, ansi) for tree in scan.trees for stage in tree]
+        parts += [Part(slices, scan.partial, tree.final, stage) for tree in scan.trees for stage in tree.answers]
     return tuple(parts)

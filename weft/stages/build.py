@@ -1,4 +1,4 @@
-"""A plan as stages: per scan one partial stage, per projection of a tree's answers one final and answer stage."""
+"""A plan as stages: per scan one partial stage, per tree a final stage and a stage per projection of its answers."""
 
 from __future__ import annotations
 
@@ -6,27 +6,39 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from weft.aggregates.component import ROWS, Component
+from weft.final.base import Forced
+from weft.final.choose import assign
+from weft.final.layout import grids
 from weft.model.edges import progressions
 from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.window import Window
 from weft.model.workload import Bound
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
 
 @dataclass(frozen=True)
 class ScanStages:
-    """The stages of one scan: a partial stage and, per tree, its answer stages."""
+    """The stages of one scan: a partial stage and the trees over it."""
 
     partial: PartialStage
-    trees: tuple[tuple[AnswerStage, ...], ...]
+    trees: tuple[TreeStages, ...]
 
 
-def build(plan: SharedPlan) -> tuple[ScanStages, ...]:
-    """The stages of every scan."""
-    return tuple(build_scan(scan) for scan in plan.scans)
+@dataclass(frozen=True)
+class TreeStages:
+    """The stages of one tree: a final stage and its projections."""
+
+    final: FinalStage
+    answers: tuple[AnswerStage, ...]
 
 
-def build_scan(scan: Scan) -> ScanStages:
-    """The partial stage of a scan and the answer stages over it."""
+def build(plan: SharedPlan, ansi: bool = True) -> tuple[ScanStages, ...]:
+    """The stages of every scan; `ansi` says whether overflow raises."""
+    return tuple(build_scan(scan, ansi, plan.forced) for scan in plan.scans)
+
+
+def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
+    """The partial stage of a scan and the trees over it."""
     head = scan.head
     partial = PartialStage(
         source=head.query.source,
@@ -38,7 +50,14 @@ def build_scan(scan: Scan) -> ScanStages:
         progressions=progressions(scan.windows),
         components=tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components))),
     )
-    return ScanStages(partial, tuple(answer_stages(tree) for tree in scan.trees))
+    return ScanStages(partial, tuple(build_tree(tree, ansi, forced) for tree in scan.trees))
+
+
+def build_tree(tree: Tree, ansi: bool, forced: Forced) -> TreeStages:
+    """The final stage of a tree and the projections of its answers."""
+    answers = answer_stages(tree)
+    components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
+    return TreeStages(final_stage(len(tree.queries[0].query.keys), tree.windows, components, ansi, forced), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -84,7 +103,17 @@ def value_column(index: int, field: str) -> str:
     return f"c{index}_{field}"
 
 
-def final_stage(keys: int, stage: AnswerStage, ansi: bool) -> FinalStage:
+def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Component, ...], ansi: bool,
+                forced: Forced) -> FinalStage:
+    """The final stage that folds these components over these windows, with an algorithm for each."""
+    algorithms = tuple(
+        tuple(assign(c, [r.length for r in grid.reaches], forced).card.name for c in components)
+        for grid in grids(windows)
+    )
+    return FinalStage(keys, windows, components, ansi, algorithms, forced)
+
+
+def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
     """The final stage that computes just what an answer stage reads."""
     windows = tuple(sorted({window for _, window in stage.queries}))
-    return FinalStage(keys, windows, stage.components, ansi)
+    return final_stage(final.keys, windows, stage.components, final.ansi, final.forced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.aggregates.component import ROWS, Component
+from weft.final.base import Forced
 from weft.model.query import Output
 from weft.model.window import Window
 
@@ -28,12 +29,18 @@ class PartialStage:
 
 @dataclass(frozen=True)
 class FinalStage:
-    """One tree: slices in, the answers of its windows out, as arrays along time per key and window."""
+    """One tree: slices in, the answers of its windows out, as arrays along time per key and window.
+
+    `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
+    user asked for.
+    """
 
     keys: int
     windows: tuple[Window, ...]
     components: tuple[Component, ...]
     ansi: bool
+    algorithms: tuple[tuple[str, ...], ...]
+    forced: Forced = ()
 
     @property
     def sends_rows(self) -> bool:

@@ -8,6 +8,7 @@ from weft.model.edges import composite_slide, count_edges
 from weft.model.plan import Scan, SharedPlan
 from weft.model.window import duration
 from weft.stages.build import ScanStages
+from weft.stages.definition import FinalStage
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6
@@ -50,7 +51,7 @@ def totals(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
         "windows": sum(len(scan.windows) for scan in plan.scans),
         "components": sum(len(s.partial.components) for s in stages),
         "components_alone": sum(len(b.components) for b in plan.queries),
-        "answer_stages": sum(len(tree) for s in stages for tree in s.trees),
+        "answer_stages": sum(len(tree.answers) for s in stages for tree in s.trees),
     }
 
 
@@ -77,10 +78,17 @@ def scan_dict(scan: Scan, stages: ScanStages) -> dict:
         "trees": [
             {"windows": [str(w) for w in tree.windows], "queries": [b.query.name for b in tree.queries],
              "reads": {b.query.name: str(b.query.window) for b in tree.queries},
-             "projections": [[name for name, _ in stage.queries] for stage in answers]}
-            for tree, answers in zip(scan.trees, stages.trees, strict=True)
+             "algorithms": algorithms_dict(built.final),
+             "projections": [[name for name, _ in stage.queries] for stage in built.answers]}
+            for tree, built in zip(scan.trees, stages.trees, strict=True)
         ],
     }
+
+
+def algorithms_dict(final: FinalStage) -> dict[str, str]:
+    """The algorithms that fold each component, several where grids differ."""
+    chosen = {str(c): dict.fromkeys(names[i] for names in final.algorithms) for i, c in enumerate(final.components)}
+    return {component: ", ".join(names) for component, names in chosen.items()}
 
 
 def slices_dict(scan: Scan) -> dict:
@@ -102,7 +110,16 @@ def lines(scan: dict) -> list[str]:
         size = f"{many(len(tree['queries']), 'query', 'queries')}, {many(len(tree['windows']), 'window')}"
         text.append(f"└─ tree of {size}")
         text += [f"     {window}: {names(tree, window)}" for window in tree["windows"]]
+        text += [f"     {', '.join(folded)} by {algorithm}" for algorithm, folded in by_algorithm(tree).items()]
     return text
+
+
+def by_algorithm(tree: dict) -> dict[str, list[str]]:
+    """The components that each algorithm folds."""
+    found: dict[str, list[str]] = {}
+    for component, algorithm in tree["algorithms"].items():
+        found.setdefault(algorithm, []).append(component)
+    return found
 
 
 def many(number: int, one: str, more: str = "") -> str:

@@ -13,7 +13,7 @@ from weft.final import fold as folding
 from weft.final.partition import fold_partition, number_keys
 from weft.model.edges import progressions
 from weft.model.window import Window
-from weft.stages.definition import FinalStage
+from weft.stages.build import final_stage
 
 COMPONENTS = (ROWS, Component("add", ("sum(x)",), "bigint"), Component("max", ("max(x)",), "bigint"))
 
@@ -74,7 +74,7 @@ def received(batches) -> dict:
 
 @given(data=rows(), shapes=windows(), tile=st.sampled_from([4, 64, 1 << 15]))
 def test_fold_gives_every_answer_once(data, shapes, tile):
-    stage = FinalStage(1, shapes, COMPONENTS, True)
+    stage = final_stage(1, shapes, COMPONENTS, True, ())
     whole = folding.TILE
     folding.TILE = tile
     try:
@@ -84,14 +84,15 @@ def test_fold_gives_every_answer_once(data, shapes, tile):
 
 
 def test_an_empty_partition_sends_nothing():
-    assert list(fold_partition(FinalStage(1, (Window(10, 5),), COMPONENTS, True), [slices([], (Window(10, 5),))])) == []
+    stage = final_stage(1, (Window(10, 5),), COMPONENTS, True, ())
+    assert list(fold_partition(stage, [slices([], (Window(10, 5),))])) == []
 
 
 @pytest.mark.parametrize("ansi", [True, False])
 def test_bigint_sums_that_overflow_are_marked_or_wrap(ansi):
     top = 2**63 - 1
     batch = slices([("a", 0, top), ("a", 5, top), ("a", 20, 1)], (Window(10, 5),))
-    stage = FinalStage(1, (Window(10, 5),), COMPONENTS, ansi)
+    stage = final_stage(1, (Window(10, 5),), COMPONENTS, ansi, ())
     (answers,) = fold_partition(stage, [batch])
     found = {}
     for first, starts, sums, mark in zip(*(answers.column(i).to_pylist() for i in (2, 5, 7, 8)), strict=True):

@@ -1,0 +1,1 @@
+"""Costs: what things take on this machine, measured."""

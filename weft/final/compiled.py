@@ -1,0 +1,70 @@
+"""What numba has to know of `values.py`; imported by the first kernel that compiles, never by the default path."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+from weft.final import values
+
+for plain in (values.same, values.end_of, values.begin_of):
+    register_jitable(plain)
+
+
+@overload(values.load)
+def load(state, i):
+    """A number, or a tuple of fields. Unsigned indices spare numba the look for negative ones."""
+    match len(state):
+        case 1:
+            return lambda state, i: state[0][np.uintp(i)]
+        case 2:
+            return lambda state, i: (state[0][i], state[1][i])
+        case 5:
+            return lambda state, i: (state[0][i], state[1][i], state[2][i], state[3][i], state[4][i])
+        case 6:
+            return lambda state, i: (state[0][i], state[1][i], state[2][i], state[3][i], state[4][i], state[5][i])
+
+
+@overload(values.store)
+def store(state, i, value):
+    """The same the other way."""
+    return STORES[len(state)]
+
+
+def _store1(state, i, value):
+    state[0][np.uintp(i)] = value
+
+
+def _store2(state, i, value):
+    state[0][i], state[1][i] = value
+
+
+def _store5(state, i, value):
+    state[0][i], state[1][i], state[2][i], state[3][i], state[4][i] = value
+
+
+def _store6(state, i, value):
+    state[0][i], state[1][i], state[2][i], state[3][i], state[4][i], state[5][i] = value
+
+
+STORES = {1: _store1, 2: _store2, 5: _store5, 6: _store6}
+
+
+@overload(values.combine)
+def combine(op, a, b):
+    """The monoid's function for this type."""
+    scalar = values.SCALARS[op.instance_class]
+    return scalar.floating if scalar.floating is not None and isinstance(a, types.Float) else scalar.combine
+
+
+@overload(values.inverse)
+def inverse(op, a, b):
+    """The monoid's inverse."""
+    return values.SCALARS[op.instance_class].inverse
+
+
+@overload(values.commutes)
+def commutes(op):
+    """A constant of the monoid, so that the other branch is never compiled in."""
+    return (lambda op: True) if values.SCALARS[op.instance_class].commutes else (lambda op: False)

@@ -1,0 +1,88 @@
+"""DABA: TwoStacks with the turning over spread evenly, so that no slide is slow (001 §2.2)."""
+
+from __future__ import annotations
+
+from weft.final.base import Bound, Card
+from weft.final.jit import Kernel
+from weft.final.sequential import Room, Sequential, power
+from weft.final.values import begin_of, combine, end_of, load, store
+
+CARD = Card(
+    name="daba",
+    title="DABA",
+    about="Six pointers cut the queue into parts whose suffix folds are completed one slice at a time, so that every "
+          "slide costs about the same.",
+    paper="001 §2.2 [21]",
+    single=Bound("5", lambda n: 5),
+    worst=Bound("8", lambda n: 8),
+    multi=None,
+    space=Bound("2n", lambda n: 2 * n),
+    engine="numba",
+    table="5 | 8 | – | 2n",
+)
+
+# Marks: f ≤ l ≤ r ≤ a ≤ b ≤ e, of which e is `seen`. With ⊕ for combine, the fold kept at place i spans
+#   [f, l) and [a, b): i … b − 1     [l, r): i … r − 1     [r, a): r … i     [b, e): b … i
+
+
+@Kernel
+def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+    """Per key, slices lie in the first `size` places and folds in the next."""
+    mask = size - 1
+    for key in range(seen.shape[0]):
+        base, old = key * 2 * size, seen[key]
+        folds = base + size
+        f, le, r, a, b, e = marks[key, 0], marks[key, 1], marks[key, 2], marks[key, 3], marks[key, 4], old
+        shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        total = old + keys[key + 1] - keys[key]
+        for step in range(first, last + 1):
+            end = end_of(hi, old, first, step) if step < last else total
+            begin = begin_of(lo, ranges, end, step, 0) if step < last else f
+            if begin >= e:
+                f, le, r, a, b, e = begin, begin, begin, begin, begin, begin
+            # Insert up to the end, evict up to the beginning, and after either do one step of the turning over.
+            while e < end or f < begin:
+                if f < begin:
+                    f += 1
+                else:
+                    value = load(cells, shift + e)
+                    store(values, base + (e & mask), value)
+                    if b < e:
+                        value = combine(op, load(values, folds + ((e - 1) & mask)), value)
+                    store(values, folds + (e & mask), value)
+                    e += 1
+                if f == b:
+                    le, r, a, b = e, e, e, e
+                else:
+                    if le == b:
+                        le, r, a, b = f, b, e, e
+                    if le == r:
+                        le, r, a = le + 1, r + 1, a + 1
+                    else:
+                        fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
+                        value = load(values, base + ((a - 1) & mask))
+                        if a < b:
+                            alpha = load(values, folds + (a & mask))
+                            fold = combine(op, fold, alpha)
+                            value = combine(op, value, alpha)
+                        store(values, folds + (le & mask), fold)
+                        store(values, folds + ((a - 1) & mask), value)
+                        le, a = le + 1, a - 1
+            if step < last:
+                if f == e:
+                    store(out, step, load(identity, 0))
+                elif b == e:
+                    store(out, step, load(values, folds + (f & mask)))
+                else:
+                    front = load(values, folds + (f & mask))
+                    store(out, step, combine(op, front, load(values, folds + ((e - 1) & mask))))
+        marks[key, 0], marks[key, 1], marks[key, 2], marks[key, 3], marks[key, 4] = f, le, r, a, b
+        seen[key] = e
+
+
+def room(longest: int, ranges: int) -> Room:
+    """Two rings."""
+    return Room(power(longest), 2 * power(longest), 5, 0)
+
+
+daba = Sequential(CARD, kernel, room)

@@ -1,0 +1,94 @@
+"""Disjoint: a sparse table whose entries do not overlap; any window is two of them. Legal for every monoid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from weft.aggregates.monoid import Monoid, State, types_of
+from weft.final.base import TABLED, Bound, Card
+from weft.final.bulk import Bulk
+from weft.final.flat_fat import levels
+
+CARD = Card(
+    name="disjoint",
+    title="disjoint sparse table",
+    about="Level j folds away from the middle of every block of 2ʲ⁺¹ slices, to the left and to the right; a window "
+          "reads the level at which its ends part, one fold on each side.",
+    paper="beyond the paper",
+    single=Bound("⌈log₂ n⌉ + 2", lambda n: levels(n) + 2),
+    worst=Bound("2n (⌈log₂ n⌉ + 2)", lambda n: 2 * n * (levels(n) + 2)),
+    multi=Bound("n + ⌈log₂ n⌉ + 2", lambda n: n + levels(n) + 2),
+    space=Bound("n (⌈log₂ n⌉ + 1)", lambda n: n * (levels(n) + 2)),
+    longest=TABLED,
+)
+
+
+def build_level(monoid: Monoid, line: State, level: int) -> State:
+    """The folds of level j: suffixes of each left half block, prefixes of each right half block."""
+    half = 1 << level
+    blocks = tuple(a.reshape(-1, 2, half) for a in line)
+    right = monoid.scan(tuple(b[:, 1] for b in blocks), 1)
+    left = reversed_scan(monoid, tuple(b[:, 0] for b in blocks))
+    merged = tuple(np.empty_like(b) for b in blocks)
+    for target, before, after in zip(merged, left, right, strict=True):
+        target[:, 0], target[:, 1] = before, after
+    return tuple(m.reshape(-1) for m in merged)
+
+
+def reversed_scan(monoid: Monoid, rows: State) -> State:
+    """The fold of each element of a row and all after it, in their order."""
+    if monoid.commutative:
+        return tuple(a[:, ::-1] for a in monoid.scan(tuple(a[:, ::-1] for a in rows), 1))
+    return suffixes(monoid, rows)
+
+
+def suffixes(monoid: Monoid, rows: State) -> State:
+    """Suffix folds for monoids in which order matters: each pass doubles how far ahead an element has folded."""
+    state, step, size = tuple(a.copy() for a in rows), 1, rows[0].shape[1]
+    while step < size:
+        ahead = monoid.combine(tuple(a[:, :-step] for a in state), tuple(a[:, step:] for a in state))
+        for target, value in zip(state, ahead, strict=True):
+            target[:, :-step] = value
+        step *= 2
+    return state
+
+
+def padded(monoid: Monoid, line: State, to: int) -> State:
+    """The line, with identities at its end up to a multiple of `to`."""
+    missing = monoid.empty(types_of(line), -len(line[0]) % to)
+    return line if not len(missing[0]) else tuple(np.concatenate(pair) for pair in zip(line, missing, strict=True))
+
+
+def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+    """The folds of windows of any lengths."""
+    return look_up(monoid, line, {}, lo, hi)
+
+
+def look_up(monoid: Monoid, line: State, tables: dict[int, State], lo: np.ndarray, hi: np.ndarray) -> State:
+    """Two gathers and one combine a window; a level is built when the first window needs it."""
+    answers = tuple(a[lo] for a in line)
+    level = np.frexp((lo ^ (hi - 1)).astype(np.float64))[1] - 1
+    for i in np.unique(level).tolist():
+        if i < 0:  # one slice alone
+            continue
+        mine = np.flatnonzero(level == i)
+        if i not in tables:
+            tables[i] = build_level(monoid, padded(monoid, line, 2 << i), i)
+        table = tables[i]
+        found = monoid.combine(tuple(a[lo[mine]] for a in table), tuple(a[hi[mine] - 1] for a in table))
+        for target, value in zip(answers, found, strict=True):
+            target[mine] = value
+    return answers
+
+
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """Every window of one length after another."""
+    place = np.arange(size)
+    tables: dict[int, State] = {}
+    for length in lengths:
+        yield look_up(monoid, cells, tables, place, place + length)
+
+
+disjoint = Bulk(CARD, slide, read)

@@ -1,0 +1,67 @@
+"""FlatFIT: each place remembers a fold and how far ahead it reaches, so that a look-up can skip (001 §2.2)."""
+
+from __future__ import annotations
+
+from weft.final.base import Bound, Card
+from weft.final.jit import Kernel
+from weft.final.sequential import Room, Sequential, power
+from weft.final.values import begin_of, combine, end_of, load, store
+
+CARD = Card(
+    name="flat_fit",
+    title="FlatFIT",
+    about="A look-up jumps along pointers from the window's first slice to its last, folds the partials on the way "
+          "and lets each of the places it visited point to the end.",
+    paper="001 §2.2 [20]",
+    single=Bound("3", lambda n: 3),
+    worst=Bound("n", lambda n: n),
+    multi=Bound("3n", lambda n: 3 * n),
+    space=Bound("2n … 4n", lambda n: 4 * n),
+    engine="numba",
+    table="3 | n | 3n | 2n",
+)
+
+
+@Kernel
+def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+    """Per key, place i holds the fold of slices i … links[i] − 1; `scratch` is the stack of visited places."""
+    mask, count = size - 1, ranges.shape[0]
+    for key in range(seen.shape[0]):
+        base, old = key * size, seen[key]
+        inserted, reach = old, links[key]
+        shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        total = old + keys[key + 1] - keys[key]
+        for step in range(first, last + 1):
+            end = end_of(hi, old, first, step) if step < last else total
+            while inserted < end:
+                store(values, base + (inserted & mask), load(cells, shift + inserted))
+                reach[inserted & mask] = inserted + 1
+                inserted += 1
+            if step == last:
+                break
+            for r in range(count - 1, -1, -1):
+                place, top = begin_of(lo, ranges, end, step, r), 0
+                if place == end:
+                    store(out, step * count + r, load(identity, 0))
+                    continue
+                while reach[place & mask] < end:
+                    scratch[top] = place
+                    top += 1
+                    place = reach[place & mask]
+                fold = load(values, base + (place & mask))
+                while top > 0:
+                    top -= 1
+                    place = scratch[top]
+                    fold = combine(op, load(values, base + (place & mask)), fold)
+                    store(values, base + (place & mask), fold)
+                    reach[place & mask] = end
+                store(out, step * count + r, fold)
+        seen[key] = inserted
+
+
+def room(longest: int, ranges: int) -> Room:
+    """A ring of partials and one of pointers."""
+    return Room(power(longest), power(longest), 0, power(longest))
+
+
+flat_fit = Sequential(CARD, kernel, room)

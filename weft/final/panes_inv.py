@@ -1,0 +1,58 @@
+"""Panes (Inv): one running fold; what leaves the window is taken away again (001 §2.2; subtract-on-evict)."""
+
+from __future__ import annotations
+
+from weft.final.base import Bound, Card
+from weft.final.jit import Kernel
+from weft.final.sequential import Room, Sequential, power
+from weft.final.values import begin_of, combine, end_of, inverse, load, store
+
+CARD = Card(
+    name="panes_inv",
+    title="Panes (Inv)",
+    about="Adds a new slice to the running fold and subtracts the one that leaves.",
+    paper="001 §2.2 [19], [21]",
+    single=Bound("2", lambda n: 2),
+    worst=Bound("2", lambda n: 2),
+    multi=None,
+    space=Bound("n", lambda n: n),
+    needs=("invertible",),
+    engine="numba",
+)
+
+
+@Kernel
+def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+    """Per key, `fold` is that of the slices front … count, which lie on a ring; the last place keeps the fold."""
+    mask = size - 1
+    for key in range(seen.shape[0]):
+        base, old = key * (size + 1), seen[key]
+        front, count = marks[key, 0], old
+        shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        total = old + keys[key + 1] - keys[key]
+        fold = load(values, base + size)
+        for step in range(first, last + 1):
+            end = end_of(hi, old, first, step) if step < last else total
+            begin = begin_of(lo, ranges, end, step, 0) if step < last else front
+            if begin >= count:
+                front, count, fold = begin, begin, load(identity, 0)
+            while front < begin:
+                fold = inverse(op, fold, load(values, base + (front & mask)))
+                front += 1
+            while count < end:
+                value = load(cells, shift + count)
+                store(values, base + (count & mask), value)
+                fold = combine(op, fold, value)
+                count += 1
+            if step < last:
+                store(out, step, fold)
+        store(values, base + size, fold)
+        seen[key], marks[key, 0] = count, front
+
+
+def room(longest: int, ranges: int) -> Room:
+    """A ring, and the running fold."""
+    return Room(power(longest), power(longest) + 1, 1, 0)
+
+
+panes_inv = Sequential(CARD, kernel, room)

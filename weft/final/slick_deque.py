@@ -1,0 +1,70 @@
+"""SlickDeque (Non-Inv): only the slices that can still be an answer, in a deque (001 §2.2)."""
+
+from __future__ import annotations
+
+from weft.final.base import Bound, Card
+from weft.final.jit import Kernel
+from weft.final.sequential import Room, Sequential, power
+from weft.final.values import begin_of, combine, end_of, load, same, store
+
+CARD = Card(
+    name="slick_deque",
+    title="SlickDeque (Non-Inv)",
+    about="A new slice drives out all older ones that it beats, so the deque holds the answers of all ranges, longest "
+          "first; a range reads the first slice that is not too old.",
+    paper="001 §2.2 [22]",
+    single=Bound("2", lambda n: 2),
+    worst=Bound("n", lambda n: n),
+    multi=Bound("n", lambda n: n),
+    space=Bound("2 … 4n", lambda n: 4 * n),
+    needs=("selective",),
+    depth="log",
+    engine="numba",
+    table="< 2 | n | n | 2 to 2n",
+)
+
+
+@Kernel
+def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+    """Per key, `head` … `tail` are the entries of the deque; `links` says which slice each one is."""
+    mask, count = size - 1, ranges.shape[0]
+    for key in range(seen.shape[0]):
+        base, old = key * size, seen[key]
+        inserted, head, tail, which = old, marks[key, 0], marks[key, 1], links[key]
+        shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        total = old + keys[key + 1] - keys[key]
+        for step in range(first, last + 1):
+            end = end_of(hi, old, first, step) if step < last else total
+            begin = begin_of(lo, ranges, end, step, count - 1) if step < last else 0
+            while head < tail and which[head & mask] < begin:
+                head += 1
+            if begin > inserted:
+                inserted = begin
+            while inserted < end:
+                value = load(cells, shift + inserted)
+                while head < tail and same(combine(op, load(values, base + ((tail - 1) & mask)), value), value):
+                    tail -= 1
+                store(values, base + (tail & mask), value)
+                which[tail & mask] = inserted
+                tail += 1
+                inserted += 1
+            if step == last:
+                break
+            entry = head
+            for r in range(count - 1, -1, -1):
+                begin = begin_of(lo, ranges, end, step, r)
+                while entry < tail and which[entry & mask] < begin:
+                    entry += 1
+                if begin == end:
+                    store(out, step * count + r, load(identity, 0))
+                else:
+                    store(out, step * count + r, load(values, base + (entry & mask)))
+        seen[key], marks[key, 0], marks[key, 1] = inserted, head, tail
+
+
+def room(longest: int, ranges: int) -> Room:
+    """A ring of entries and of their places."""
+    return Room(power(longest), power(longest), 2, power(longest))
+
+
+slick_deque = Sequential(CARD, kernel, room)

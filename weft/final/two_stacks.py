@@ -1,0 +1,73 @@
+"""TwoStacks: a queue as a front stack of suffix folds and a back stack with its running fold (001 §2.2)."""
+
+from __future__ import annotations
+
+from weft.final.base import Bound, Card
+from weft.final.jit import Kernel
+from weft.final.sequential import Room, Sequential, power
+from weft.final.values import begin_of, combine, end_of, load, store
+
+CARD = Card(
+    name="two_stacks",
+    title="TwoStacks",
+    about="Keeps suffix folds of the older slices and one running fold of the newer ones; when the older are used up, "
+          "turns the newer into suffix folds in one go.",
+    paper="001 §2.2 [21]",
+    single=Bound("3", lambda n: 3),
+    worst=Bound("n + 1", lambda n: n + 1),
+    multi=None,
+    space=Bound("n", lambda n: n),
+    engine="numba",
+    table="3 | n | – | 2n",
+)
+
+
+@Kernel
+def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+    """Per key, `front` … `split` holds suffix folds and `split` … `count` slices, whose fold is `back`."""
+    mask = size - 1
+    for key in range(seen.shape[0]):
+        base, old = key * (size + 1), seen[key]
+        front, split, count = marks[key, 0], marks[key, 1], old
+        shift, first = keys[key] - old, steps[key]
+        back = load(values, base + size)
+        for step in range(first, steps[key + 1]):
+            end = end_of(hi, old, first, step)
+            begin = begin_of(lo, ranges, end, step, 0)
+            if begin >= count:
+                front, split, count = begin, begin, begin
+            elif begin > split:
+                split = count
+                suffix = load(values, base + ((count - 1) & mask))
+                for i in range(count - 2, begin - 1, -1):
+                    suffix = combine(op, load(values, base + (i & mask)), suffix)
+                    store(values, base + (i & mask), suffix)
+            front = begin
+            while count < end:
+                value = load(cells, shift + count)
+                store(values, base + (count & mask), value)
+                back = combine(op, back, value) if count > split else value
+                count += 1
+            if front == count:
+                store(out, step, load(identity, 0))
+            elif split == count:
+                store(out, step, load(values, base + (front & mask)))
+            elif front == split:
+                store(out, step, back)
+            else:
+                store(out, step, combine(op, load(values, base + (front & mask)), back))
+        while shift + count < keys[key + 1]:
+            value = load(cells, shift + count)
+            store(values, base + (count & mask), value)
+            back = combine(op, back, value) if count > split else value
+            count += 1
+        store(values, base + size, back)
+        marks[key, 0], marks[key, 1], seen[key] = front, split, count
+
+
+def room(longest: int, ranges: int) -> Room:
+    """A ring, and the running fold."""
+    return Room(power(longest), power(longest) + 1, 2, 0)
+
+
+two_stacks = Sequential(CARD, kernel, room)
