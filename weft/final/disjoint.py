@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +16,13 @@ CARD = Card(
     name="disjoint",
     title="disjoint sparse table",
     about="Level j folds away from the middle of every block of 2ʲ⁺¹ slices, to the left and to the right; a window "
-          "reads the level at which its ends part, one fold on each side.",
+          "reads the level at which its ends part, one fold on each side. Above the highest level that a window's "
+          "length needs, one more table folds away from where those blocks meet.",
     paper="beyond the paper",
-    single=Bound("⌈log₂ n⌉ + 2", lambda n: levels(n) + 2),
-    worst=Bound("2n (⌈log₂ n⌉ + 2)", lambda n: 2 * n * (levels(n) + 2)),
-    multi=Bound("n + ⌈log₂ n⌉ + 2", lambda n: n + levels(n) + 2),
-    space=Bound("n (⌈log₂ n⌉ + 1)", lambda n: n * (levels(n) + 2)),
+    single=Bound("⌈log₂ n⌉ + 3", lambda n: levels(n) + 3),
+    worst=Bound("2n (⌈log₂ n⌉ + 3)", lambda n: 2 * n * (levels(n) + 3)),
+    multi=Bound("n + ⌈log₂ n⌉ + 3", lambda n: n + levels(n) + 3),
+    space=Bound("n (⌈log₂ n⌉ + 2)", lambda n: n * (levels(n) + 2)),
     longest=TABLED,
 )
 
@@ -63,21 +65,47 @@ def padded(monoid: Monoid, line: State, to: int) -> State:
 
 def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
     """The folds of windows of any lengths."""
-    return look_up(monoid, line, {}, lo, hi)
+    return look_up(Tables(monoid, line, int((hi - lo).max()), {}), lo, hi)
 
 
-def look_up(monoid: Monoid, line: State, tables: dict[int, State], lo: np.ndarray, hi: np.ndarray) -> State:
-    """Two gathers and one combine a window; a level is built when the first window needs it."""
-    answers = tuple(a[lo] for a in line)
-    level = np.frexp((lo ^ (hi - 1)).astype(np.float64))[1] - 1
+@dataclass(frozen=True)
+class Tables:
+    """The levels of one line, built when the first window needs them; `longest` is the longest window's length."""
+
+    monoid: Monoid
+    line: State
+    longest: int
+    built: dict[int, State]
+
+    @property
+    def top(self) -> int:
+        """The level of the table that folds away from where the blocks of the level below it meet."""
+        return (self.longest - 1).bit_length() + 1
+
+    def level(self, i: int) -> tuple[State, int]:
+        """A level, and by how many places its blocks are shifted."""
+        shift = 1 << (i - 1) if i == self.top else 0
+        if i not in self.built:
+            shifted = tuple(np.concatenate(p) for p in zip(self.empty(shift), self.line, strict=True))
+            below = i - 1 if shift else i
+            self.built[i] = build_level(self.monoid, padded(self.monoid, shifted, 2 << below), below)
+        return self.built[i], shift
+
+    def empty(self, size: int) -> State:
+        """So many identities."""
+        return self.monoid.empty(types_of(self.line), size)
+
+
+def look_up(tables: Tables, lo: np.ndarray, hi: np.ndarray) -> State:
+    """Two gathers and one combine a window."""
+    answers = tuple(a[lo] for a in tables.line)
+    level = np.minimum(np.frexp((lo ^ (hi - 1)).astype(np.float64))[1] - 1, tables.top)
     for i in np.unique(level).tolist():
         if i < 0:  # one slice alone
             continue
-        mine = np.flatnonzero(level == i)
-        if i not in tables:
-            tables[i] = build_level(monoid, padded(monoid, line, 2 << i), i)
-        table = tables[i]
-        found = monoid.combine(tuple(a[lo[mine]] for a in table), tuple(a[hi[mine] - 1] for a in table))
+        mine, (table, shift) = np.flatnonzero(level == i), tables.level(i)
+        left, right = lo[mine] + shift, hi[mine] - 1 + shift
+        found = tables.monoid.combine(tuple(a[left] for a in table), tuple(a[right] for a in table))
         for target, value in zip(answers, found, strict=True):
             target[mine] = value
     return answers
@@ -86,9 +114,9 @@ def look_up(monoid: Monoid, line: State, tables: dict[int, State], lo: np.ndarra
 def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """Every window of one length after another."""
     place = np.arange(size)
-    tables: dict[int, State] = {}
+    tables = Tables(monoid, cells, max(lengths), {})
     for length in lengths:
-        yield look_up(monoid, cells, tables, place, place + length)
+        yield look_up(tables, place, place + length)
 
 
 disjoint = Bulk(CARD, slide, read)

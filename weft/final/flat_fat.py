@@ -60,7 +60,7 @@ def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, val
                 begin = begin_of(lo, ranges, end, step, r)
                 if begin == end:
                     store(out, step * count + r, load(identity, 0))
-                elif end - begin == size and commutes(op):
+                elif commutes(op) and (end - begin == size or (begin == 0 and end <= size)):
                     store(out, step * count + r, load(values, base + 1))
                 else:
                     store(out, step * count + r, cover(op, values, base, size, leaf, end - begin))

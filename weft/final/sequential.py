@@ -86,7 +86,7 @@ class Sequential:
 
 def power(n: int) -> int:
     """The smallest power of two that is not below n."""
-    return 1 << max(n - 1, 1).bit_length()
+    return 1 << (n - 1).bit_length()
 
 
 def wide(monoid: Monoid, types: Types) -> Types:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from weft.aggregates.monoid import COMOMENTS, MOMENTS, Monoid, State, types_of
-from weft.final.base import Algorithm, Feed, Kept
+from weft.final.base import Algorithm, Feed, Kept, dense_feed
+from weft.final.sequential import Sequential
+from weft.final.values import COMBINES
 
 
 @dataclass(frozen=True)
@@ -109,3 +111,43 @@ def assert_same(monoid: Monoid, got: State, want: State, cells: State) -> None:
             np.testing.assert_allclose(a, b, rtol=unit * 100 * loose, atol=unit * scale * loose)
         else:
             np.testing.assert_array_equal(a, b)
+
+
+class Counter:
+    """A ufunc that counts the elements it combines."""
+
+    def __init__(self, ufunc: np.ufunc):
+        self.ufunc = ufunc
+        self.count = 0
+
+    def __call__(self, a: State, b: State) -> State:
+        self.count += len(a[0])
+        return tuple(self.ufunc(x, y) for x, y in zip(a, b, strict=True))
+
+    def accumulate(self, array: np.ndarray, axis: int, dtype: np.dtype) -> np.ndarray:
+        """Running folds: one combine for every element but the first along the axis."""
+        self.count += array.size - array.size // array.shape[axis]
+        return self.ufunc.accumulate(array, axis=axis, dtype=dtype)
+
+
+def count_slide(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequence[int], size: int) -> int:
+    """How many combines (and inverses) a bulk algorithm does to slide windows over a line."""
+    assert monoid.ufunc is not None
+    together = Counter(monoid.ufunc)
+    apart = Counter(np.subtract)
+    inverse = None if monoid.inverse is None else apart
+    counted = replace(monoid, combine=together, inverse=inverse, ufunc=together)  # type: ignore[arg-type]
+    for _ in algorithm.slide(counted, cells, ranges, size):
+        pass
+    return together.count + apart.count
+
+
+def count_steps(algorithm: Sequential, monoid: Monoid, cells: State, ranges: Sequence[int]) -> np.ndarray:
+    """How many combines each slide of one key takes, its kernel run as plain Python one slice at a time."""
+    plain = replace(algorithm, kernel=algorithm.kernel.python)  # type: ignore[attr-defined]
+    kept, counts = plain.init(monoid, types_of(cells), ranges, 1), []
+    for i in range(len(cells[0])):
+        before = COMBINES[0]
+        _, kept = plain.advance(monoid, kept, dense_feed(tuple(a[i : i + 1] for a in cells), ranges))
+        counts.append(COMBINES[0] - before)
+    return np.array(counts)
