@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 import numpy as np
@@ -16,7 +18,8 @@ from weft.cost.figures import Figures, Point, kind_of
 from weft.final import ALGORITHMS
 from weft.final.base import Algorithm
 
-SPANS = (4, 16, 256, 4096, 65536)
+# Every second binary digit is set: a power of two takes some algorithms half of what its neighbours do.
+SPANS = (5, 21, 341, 5461, 43691)
 COUNTS = (1, 10, 100)
 CELLS = 1 << 15
 PATIENCE = 0.15  # seconds: what takes longer is measured once, and longer windows are not tried
@@ -45,7 +48,12 @@ def calibrate(progress: Progress) -> Figures:
     compiled = [a.card.name for a in available if a.card.engine == "numba"]
     start = dict.fromkeys(compiled, numba_start()) if compiled else {}
     progress(len(available), len(available), "done")
-    return Figures(start, answer, memcpy(), f"{platform.machine()}, Python {platform.python_version()}")
+    return Figures(start, answer, memcpy(), machine(), datetime.now(UTC).isoformat(timespec="minutes"))
+
+
+def machine() -> str:
+    """What is measured, in a few words."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}"
 
 
 def measure_kinds(algorithm: Algorithm) -> Iterator[tuple[str, tuple[Point, ...]]]:
@@ -68,13 +76,13 @@ def measure(algorithm: Algorithm, monoid: Monoid, cells: State) -> Iterator[Poin
             if algorithm.supports(monoid, types_of(cells), ranges):
                 continue
             line = tuple(a[: CELLS + span] for a in cells)
-            seconds = best(partial(drain, algorithm, monoid, line, ranges))
+            seconds = best(partial(drain, algorithm, monoid, line, ranges, CELLS))
             yield span, count, round(seconds / (CELLS * len(ranges)) * 1e9, 3)
             if seconds > PATIENCE:
                 break
 
 
-def drain(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequence[int], size: int = CELLS) -> None:
+def drain(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequence[int], size: int) -> None:
     """Compute all answers and drop them."""
     with np.errstate(all="ignore"):
         for _ in algorithm.slide(monoid, cells, ranges, size):

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from math import exp, log
+from math import exp, isfinite, log
 from pathlib import Path
+from typing import Any
 
 from weft.aggregates.monoid import Monoid, Types
+from weft.errors import RunError
 
 VERSION = 1
 NANO = 1e-9
 
 # A point of measurement: slices in the longest window, how many ranges, nanoseconds per answer.
 Point = tuple[int, int, float]
+
+
+class FiguresWarning(UserWarning):
+    """The machine's own figures are there and cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class Figures:
     answer: dict[str, dict[str, tuple[Point, ...]]]
     memcpy: float
     machine: str = ""
+    measured: str = ""
 
     def seconds(self, algorithm: str, kind: str, ranges: Sequence[int], cells: int) -> float | None:
         """What folding so many cells into windows of these ranges takes in a fresh worker; None if never measured."""
@@ -37,21 +45,48 @@ class Figures:
         each = between(points, max(ranges), len(ranges))
         return self.start.get(algorithm, 0.0) + each * NANO * cells * len(ranges)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        return {"version": VERSION, "machine": self.machine, "measured": self.measured, "memcpy": self.memcpy,
+                "start": self.start, "answer": self.answer}
+
     def to_json(self) -> str:
         """The figures as text."""
-        data = {"version": VERSION, "machine": self.machine, "memcpy": self.memcpy, "start": self.start,
-                "answer": self.answer}
-        return json.dumps(data, indent=1)
+        return json.dumps(self.to_dict(), indent=1)
 
 
 def from_json(text: str) -> Figures:
     """The figures that `to_json` wrote; raises ValueError for anything else."""
-    data = json.loads(text)
-    if not isinstance(data, dict) or data.get("version") != VERSION:
-        raise ValueError("these are no figures of this version of Weft")
-    answer = {name: {kind: tuple((int(n), int(q), float(t)) for n, q, t in points) for kind, points in kinds.items()}
+    try:
+        data = json.loads(text)
+        if data.get("version") != VERSION:
+            raise ValueError(f"they are not of version {VERSION}")
+        return read(data)
+    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"they do not have the form of figures: {type(error).__name__}: {error}") from error
+
+
+def read(data: Mapping[str, Any]) -> Figures:
+    """The figures of plain values."""
+    answer = {name: {kind: tuple(map(point, points)) for kind, points in kinds.items()}
               for name, kinds in data["answer"].items()}
-    return Figures(dict(data["start"]), answer, float(data["memcpy"]), str(data["machine"]))
+    if not any(answer.values()):
+        raise ValueError("they hold no figure")
+    start = {name: positive(seconds) for name, seconds in data["start"].items()}
+    return Figures(start, answer, positive(data["memcpy"]), str(data["machine"]), str(data.get("measured", "")))
+
+
+def point(values: Sequence[float]) -> Point:
+    """A point of measurement."""
+    longest, ranges, nanoseconds = values
+    return int(positive(longest)), int(positive(ranges)), positive(nanoseconds)
+
+
+def positive(value: float) -> float:
+    """A number that time may take: costs are compared by their logarithms."""
+    if not isfinite(value) or value <= 0:
+        raise ValueError(f"{value} is no measured time")
+    return float(value)
 
 
 def kind_of(monoid: Monoid, types: Types) -> str:
@@ -80,14 +115,38 @@ def around(marks: Sequence[int], value: int) -> tuple[int, int, float]:
 
 
 def nearest(table: dict[tuple[int, int], float], n: int, q: int) -> float:
-    """The figure at a point, or where there is none the worst of its row: what was not measured was too slow."""
-    return table.get((n, q)) or max(t for (m, _), t in table.items() if m <= n)
+    """The figure at a point, or where there is none that of the nearest span, grown as it grows for other counts.
+
+    What was not measured was too slow, or had more ranges than slices.
+    """
+    if (n, q) in table:
+        return table[n, q]
+    near = min((m for m, p in table if p == q), key=lambda m: abs(log(m / n)))
+    growth = [t / table[near, p] for (m, p), t in table.items() if m == n and (near, p) in table]
+    return table[near, q] * max(growth, default=1.0)
 
 
-def figures_path() -> Path:
-    """Where this machine's own figures are kept."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(home) / "weft" / "figures.json"
+@dataclass(frozen=True)
+class Found:
+    """The figures in use, the file of the machine's own if there is one, and why that one is not used."""
+
+    figures: Figures
+    own: Path | None = None
+    fault: str = ""
+
+
+def current_figures() -> Figures:
+    """This machine's own figures if it has been calibrated, else those that Weft ships."""
+    return find_figures().figures
+
+
+def find_figures() -> Found:
+    """The figures in use and where they are from."""
+    try:
+        path = figures_path()
+        return read_own(path, *version_of(path))
+    except (FileNotFoundError, NotADirectoryError, RunError):
+        return Found(default_figures())
 
 
 @cache
@@ -96,9 +155,71 @@ def default_figures() -> Figures:
     return from_json((files("weft.cost") / "default.json").read_text(encoding="utf-8"))
 
 
-def current_figures() -> Figures:
-    """This machine's own figures if it has been calibrated, else those that Weft ships."""
+@lru_cache(maxsize=1)
+def read_own(path: Path, changed: int, size: int) -> Found:
+    """The machine's own figures, read once for each version of the file, so that a broken one is told once."""
     try:
-        return from_json(figures_path().read_text(encoding="utf-8"))
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError):  # RuntimeError: there is no home
-        return default_figures()
+        return Found(from_json(path.read_text(encoding="utf-8")), path)
+    except (OSError, ValueError) as error:
+        fault = (f"this machine's figures in '{path}' cannot be used: {error}. Weft uses those it ships: run "
+                 f"`weft calibrate` to measure again, or `weft calibrate --reset` to remove them.")
+        warnings.warn(fault, FiguresWarning, stacklevel=2)
+        return Found(default_figures(), path, fault)
+
+
+def version_of(path: Path) -> tuple[int, int]:
+    """When a file was changed and how long it is; raises FileNotFoundError where there is none."""
+    try:
+        status = path.stat()
+    except PermissionError:  # reading it says so
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def figures_path() -> Path:
+    """Where this machine's own figures are kept."""
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError as error:
+        raise RunError("there is no home folder to keep figures in: set XDG_CACHE_HOME.") from error
+    return home / "weft" / "figures.json"
+
+
+def check_place(path: Path) -> None:
+    """Make the folder of a figures file; raises RunError where the file could not be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise unwritable(path, "it is a folder" if path.is_dir() else "its folder is read-only")
+
+
+def keep_figures(figures: Figures, path: Path) -> None:
+    """Write the figures beside their place, then move them there: nobody ever reads half a file."""
+    check_place(path)
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(figures.to_json(), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def unwritable(path: Path, reason: OSError | str) -> RunError:
+    """The error for figures that cannot be kept."""
+    why = reason if isinstance(reason, str) else reason.strerror or str(reason)
+    return RunError(f"cannot write the figures to '{path}': {why}. Set XDG_CACHE_HOME to a folder that can be written.")
+
+
+def remove_figures(path: Path) -> bool:
+    """Remove the machine's own figures, and say whether there were any."""
+    try:
+        path.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise RunError(f"cannot remove the figures in '{path}': {error.strerror or error}.") from error
+    return True
