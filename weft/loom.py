@@ -116,10 +116,15 @@ class Loom:
         report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
         return Results(parts, report)
 
-    def verify(self, queries: Iterable[str] | None = None, progress: Progress | None = None) -> Verification:
-        """Run every query natively as well and compare row by row."""
+    def verify(
+        self,
+        queries: Iterable[str] | None = None,
+        progress: Progress | None = None,
+        algorithm: Forcing = None,
+    ) -> Verification:
+        """Run every query natively as well and compare row by row; `algorithm` forces one as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
-        with self.run(queries=[q.name for q in chosen]) as results:
+        with self.run(queries=[q.name for q in chosen], algorithm=algorithm) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from weft.cli.forcing import chosen_algorithm
 from weft.cli.init import create_project
 from weft.cli.output import AT_FAULT, Output
 from weft.cli.project import Project, keep_apart, load_project
@@ -32,28 +33,32 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
         woven = weave(project, only, report)
     if woven.faults:
         raise output.fail(woven.faults, AT_FAULT)
+    if project.algorithm:
+        woven.loom.plan(algorithm=project.algorithm)  # raises where it must not fold what the queries ask
     names = [query.name for query in woven.queries]
     output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
 
 
-def plan(output: Output, folder: Path | None, only: list[str], html: Path | None) -> None:
+def plan(output: Output, folder: Path | None, only: list[str], forced: list[str], html: Path | None) -> None:
     """Shows the shared plan, and writes its page."""
     project = load_project(folder)
+    algorithm = chosen_algorithm(project, forced)
     with output.progress("starting Spark") as report:
-        explanation = weave_all(project, only, report).loom.explain()
+        explanation = weave_all(project, only, report).loom.explain(algorithm=algorithm)
     if html:
         html.write_text(explanation.to_html(), encoding="utf-8")
     output.show(explanation.to_dict(), str(explanation), *([f"Wrote {html}"] if html else []))
 
 
-def run(output: Output, folder: Path | None, only: list[str], sink_text: str | None) -> None:
+def run(output: Output, folder: Path | None, only: list[str], forced: list[str], sink_text: str | None) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
-    sink = chosen_sink(project, sink_text)
+    sink, algorithm = chosen_sink(project, sink_text), chosen_algorithm(project, forced)
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
         began = time.perf_counter()
-        results = woven.loom.run(sink=sink_argument(sink), queries=only or None, progress=report)
+        target = sink_argument(sink)
+        results = woven.loom.run(sink=target, queries=only or None, progress=report, algorithm=algorithm)
     seconds = time.perf_counter() - began
     order = [query.name for query in woven.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))
@@ -61,12 +66,13 @@ def run(output: Output, folder: Path | None, only: list[str], sink_text: str | N
     output.show({**data, "queries": rows}, *written(rows, sink, seconds))
 
 
-def verify(output: Output, folder: Path | None, only: list[str]) -> None:
+def verify(output: Output, folder: Path | None, only: list[str], forced: list[str]) -> None:
     """Compares every query with Spark's own answer and says where they differ."""
     project = load_project(folder)
+    algorithm = chosen_algorithm(project, forced)
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
-        outcome = woven.loom.verify(queries=only or None, progress=report)
+        outcome = woven.loom.verify(queries=only or None, progress=report, algorithm=algorithm)
     data: dict[str, Any] = {"ok": outcome.ok, **outcome.to_dict()}
     output.show(data, verdicts(outcome.results), *differences(outcome.results))
     if not outcome.ok:

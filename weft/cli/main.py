@@ -1,4 +1,4 @@
-"""The command `weft`: init, check, plan, run and verify over a project folder; package for clusters."""
+"""The command `weft`: init, check, plan, run, verify over a project folder; calibrate, package for the machines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import typer
 
 from weft import __version__
 from weft.cli.options import (
+    AlgorithmOption,
     DebugOption,
     FolderArgument,
     HtmlOption,
     JsonOption,
     ProjectOption,
     QueryOption,
+    ResetOption,
+    ShowOption,
     SinkOption,
     ZipArgument,
 )
@@ -71,10 +74,11 @@ def check(
         commands.check(output, project, query or [])
 
 
-@app.command(epilog="Example: weft plan --html plan.html")
+@app.command(epilog="Examples: weft plan --html plan.html; weft plan --algorithm max=doubling --algorithm add=chain")
 def plan(
     project: ProjectOption = None,
     query: QueryOption = None,
+    algorithm: AlgorithmOption = None,
     html: HtmlOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -83,13 +87,14 @@ def plan(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.plan(output, project, query or [], html)
+        commands.plan(output, project, query or [], algorithm or [], html)
 
 
 @app.command(epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json")
 def run(
     project: ProjectOption = None,
     query: QueryOption = None,
+    algorithm: AlgorithmOption = None,
     sink: SinkOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -98,13 +103,14 @@ def run(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.run(output, project, query or [], sink)
+        commands.run(output, project, query or [], algorithm or [], sink)
 
 
-@app.command(epilog="Example: weft verify --query vwap")
+@app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc")
 def verify(
     project: ProjectOption = None,
     query: QueryOption = None,
+    algorithm: AlgorithmOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -112,7 +118,27 @@ def verify(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.verify(output, project, query or [])
+        commands.verify(output, project, query or [], algorithm or [])
+
+
+@app.command(
+    epilog="Examples: weft calibrate; weft calibrate --show; weft calibrate --show --json | jq .start; "
+    "weft calibrate --reset"
+)
+def calibrate(
+    show: ShowOption = False,
+    reset: ResetOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Measure what each final algorithm takes on this machine; plans then choose by these figures."""
+    from weft.cli import calibration
+
+    if show and reset:
+        raise typer.BadParameter("give one of them, not both.", param_hint="--show / --reset")
+    command = calibration.show if show else calibration.reset if reset else calibration.calibrate
+    with reporting(as_json, debug) as output:
+        command(output)
 
 
 @app.command(epilog="Example: weft package && spark-submit --py-files weft.zip job.py")

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
     output = Output(sys.stdout, as_json)
     try:
         # Whatever else prints goes to stderr: stdout holds the answer and nothing but the answer.
-        with redirect_stdout(sys.stderr), logging_level(logging.WARNING if debug else logging.CRITICAL):
+        level = logging.WARNING if debug else logging.CRITICAL
+        with redirect_stdout(sys.stderr), logging_level(level), plain_warnings():
             yield output
     except (typer.Exit, typer.Abort, TyperException):
         raise
@@ -86,6 +88,23 @@ def logging_level(level: int) -> Iterator[None]:
         yield
     finally:
         root.setLevel(before)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Weft's own warnings are one line on stderr, without the place in its code."""
+    before = warnings.formatwarning
+
+    def one_line(message: Warning | str, category: type[Warning], filename: str, lineno: int,
+                 line: str | None = None) -> str:
+        own = category.__module__.startswith("weft.")
+        return f"{message}\n" if own else before(message, category, filename, lineno, line)
+
+    warnings.formatwarning = one_line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def code_of(error: Exception) -> int:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.cli.toml import FILE, flat, read_toml
-from weft.errors import ProjectError, RunError
+from weft.errors import PlanError, ProjectError, RunError
+from weft.final.choose import EVERY, forced_pairs
 from weft.io.formats import READABLE, find, is_remote, listed
 from weft.io.sinks import Sink, make_sink
 
@@ -37,6 +38,7 @@ class Project:
     sink: Sink
     files: tuple[str, ...] = ("queries/*.sql",)
     spark: Mapping[str, str] = field(default_factory=dict)
+    algorithm: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_project(start: Path) -> Path:
@@ -72,6 +74,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         build_sink(folder, sink.get("format", "parquet"), sink.get("path", "out")),
         files=build_files(data.get("queries", {}).get("files", ["queries/*.sql"])),
         spark=build_spark(data.get("spark", {})),
+        algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
     )
 
 
@@ -107,6 +110,15 @@ def build_spark(table: Mapping[str, Any]) -> dict[str, str]:
         if not key.startswith("spark."):
             raise ProjectError(f"{FILE}: '{key}' in [spark] is no Spark setting: their names start with 'spark.'.")
     return options
+
+
+def build_algorithm(value: str | dict[str, Any]) -> dict[str, str]:
+    """The algorithm that folds each function, `EVERY` for all: one name, or a table of them."""
+    named = {EVERY: value} if isinstance(value, str) else value
+    try:
+        return dict(forced_pairs({function: str(name) for function, name in named.items()}))
+    except PlanError as error:
+        raise ProjectError(f"{FILE}: plan.algorithm: {error}") from error
 
 
 def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:

@@ -13,7 +13,7 @@ from weft.errors import ProjectError
 FILE = "weft.toml"
 Shape = Mapping[str, Any]
 
-# A key's type, a table's shape, or `EACH` for a table whose keys the user names.
+# A key's type or types, a table's shape, or `EACH` for a table whose keys the user names.
 EACH = "*"
 SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict}
 SHAPE: Shape = {
@@ -22,8 +22,9 @@ SHAPE: Shape = {
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
+    "plan": {"algorithm": (str, dict)},
 }
-KINDS: dict[type, str] = {str: "a string", dict: "a table", list: "a list"}
+KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table"}
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def faults(value: Mapping[str, Any], shape: Shape, path: tuple[str, ...]) -> Ite
         here, wanted = (*path, key), shape.get(key, shape.get(EACH))
         if wanted is None:
             yield f"unknown key '{'.'.join(here)}'. {did_you_mean(key, shape)}"
-        elif isinstance(wanted, type) and not isinstance(item, wanted):
+        elif isinstance(wanted, type | tuple) and not isinstance(item, wanted):
             yield f"'{'.'.join(here)}' must be {KINDS[wanted]}."
         elif isinstance(wanted, Mapping) and not isinstance(item, dict):
             yield f"'{'.'.join(here)}' must be a table: write [{'.'.join(here)}]."

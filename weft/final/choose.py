@@ -16,6 +16,8 @@ from weft.final.base import Algorithm, Forced, Types
 
 BY_NAME = {a.card.name: a for a in ALGORITHMS}
 FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
+# What folds an aggregate whose own name is no function's.
+SPELLED = dict.fromkeys(("sum", "count", "avg", "mean"), "add") | dict.fromkeys(("stddev", "variance"), "moments")
 # What any worker can run: nobody knows at plan time whether workers have numba, and compiling would cost them seconds.
 UNCOMPILED = tuple(a for a in ALGORITHMS if a.card.engine == "numpy")
 EVERY = "*"  # forces an algorithm for all monoids
@@ -50,10 +52,18 @@ def forced_pairs(algorithm: str | Mapping[str, str] | None) -> Forced:
     pairs = ((EVERY, algorithm),) if isinstance(algorithm, str) else tuple(algorithm.items())
     for monoid, name in pairs:
         find_algorithm(name)
-        if monoid != EVERY and monoid not in {m.name for m in MONOIDS}:
-            known = ", ".join(m.name for m in MONOIDS)
-            raise PlanError(f"cannot force '{name}' for '{monoid}': the functions are {known}.")
+        if monoid != EVERY:
+            check_function(monoid, name)
     return pairs
+
+
+def check_function(function: str, forced: str) -> None:
+    """Raises where an algorithm is forced for a function that there is not."""
+    names = [m.name for m in MONOIDS]
+    if function not in names:
+        near = [SPELLED[function]] if function in SPELLED else get_close_matches(function, names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the functions are {', '.join(names)}."
+        raise PlanError(f"cannot force '{forced}' for '{function}': {hint}")
 
 
 def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from weft.cli.init import create_project
 from weft.cli.main import app
-from weft.errors import Place, RefusedError, RunError, SourceError
+from weft.errors import Place, PlanError, RefusedError, RunError, SourceError
 
 Weft = Callable[..., Result]
 
@@ -26,6 +26,7 @@ class FakeLoom:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.sink: Any = None
+        self.algorithm: Any = None
 
     def source(self, name: str, path: str, **options: Any) -> None:
         if not Path(path).exists():
@@ -37,11 +38,18 @@ class FakeLoom:
                 raise RefusedError(name, "joins do not run yet.", place=Place(number, line.index("JOIN") + 1))
         self.names.append(name)
 
-    def explain(self) -> Any:
+    def plan(self, algorithm: Any) -> None:
+        if algorithm == {"add": "prefix"}:
+            raise PlanError("'prefix' cannot fold sum(price).")
+
+    def explain(self, algorithm: Any) -> Any:
+        self.plan(algorithm)
+        self.algorithm = algorithm
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
 
-    def run(self, sink: Any, queries: Any, progress: Any) -> Any:
+    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any) -> Any:
+        self.algorithm = algorithm
         print("noise")
         progress(1, 2, "half")
         if isinstance(self.outcome, BaseException):
@@ -50,7 +58,8 @@ class FakeLoom:
         path = None if sink == "noop" else f"{sink['path']}/x"
         return SimpleNamespace(report=[{"query": name, "path": path, "seconds": 0.5} for name in self.names])
 
-    def verify(self, queries: Any, progress: Any) -> Any:
+    def verify(self, queries: Any, progress: Any, algorithm: Any) -> Any:
+        self.algorithm = algorithm
         same = {"ok": True, "rows": 3, "native_rows": 3, "differences": [], "seconds": 0.1}
         results = [SimpleNamespace(query=name, **same) for name in self.names]
         if self.outcome == "differs":
@@ -183,6 +192,71 @@ def test_verify_shows_what_differs(weft: Weft, loom: FakeLoom) -> None:
     assert json.loads(weft("verify", "--json").stdout)["ok"] is False
 
 
+ALGORITHMS = {
+    "one for all": (["chain"], {"*": "chain"}),
+    "one for a function": (["max=slick_deque"], {"max": "slick_deque"}),
+    "several": (["max=doubling", "add = prefix", "chain"], {"max": "doubling", "add": "prefix", "*": "chain"}),
+}
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "verify"])
+@pytest.mark.parametrize("case", ALGORITHMS)
+def test_an_algorithm_is_forced(weft: Weft, loom: FakeLoom, command: str, case: str) -> None:
+    texts, forced = ALGORITHMS[case]
+    result = weft(command, *(part for text in texts for part in ("--algorithm", text)))
+    assert (result.exit_code, loom.algorithm) == (0, forced)
+
+
+def test_without_an_algorithm_weft_chooses(weft: Weft, loom: FakeLoom) -> None:
+    loom.algorithm = "unset"
+    assert weft("plan").exit_code == 0 and loom.algorithm is None
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "verify"])
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["slik_deque"], "did you mean 'slick_deque'?"),
+        (["max=slik_deque"], "did you mean 'slick_deque'?"),
+        (["zzz"], "the algorithms are prefix, doubling"),
+        (["sum=prefix"], "cannot force 'prefix' for 'sum': did you mean 'add'?"),
+        (["quux=prefix"], "the functions are add, min, max"),
+        (["=prefix"], "cannot force 'prefix' for ''"),
+        (["max="], "there is no algorithm ''"),
+        (["chain", "prefix"], "all functions can have one algorithm only."),
+        (["max=chain", "max=doubling"], "'max' can have one algorithm only."),
+    ],
+)
+def test_an_algorithm_that_there_is_not_is_wrong_usage(
+    weft: Weft, loom: FakeLoom, command: str, texts: list[str], said: str
+) -> None:
+    result = weft(command, *(part for text in texts for part in ("-a", text)))
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert result.exit_code == 2 and said in shown and "--algorithm" in shown
+    assert loom.names == []  # nothing has started
+
+
+def test_an_algorithm_that_must_not_fold_is_at_fault(weft: Weft) -> None:
+    result = weft("plan", "--algorithm", "add=prefix", "--json")
+    assert result.exit_code == 1
+    (error,) = json.loads(result.stdout)["errors"]
+    assert (error["kind"], error["reason"]) == ("PlanError", "'prefix' cannot fold sum(price).")
+
+
+def test_the_projects_algorithm_holds_unless_the_command_line_has_one(weft: Weft, loom: FakeLoom) -> None:
+    with Path("weft.toml").open("a") as file:
+        file.write("\n[plan.algorithm]\nmax = 'doubling'\nadd = 'chain'\n")
+    assert weft("run").exit_code == 0 and loom.algorithm == {"max": "doubling", "add": "chain"}
+    assert weft("run", "-a", "binary").exit_code == 0 and loom.algorithm == {"*": "binary"}
+
+
+def test_check_names_an_algorithm_of_the_project_that_must_not_fold(weft: Weft) -> None:
+    with Path("weft.toml").open("a") as file:
+        file.write("\n[plan]\nalgorithm = { add = 'prefix' }\n")
+    result = weft("check")
+    assert (result.exit_code, result.stderr) == (1, "'prefix' cannot fold sum(price).\n")
+
+
 def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["check"])
@@ -191,5 +265,5 @@ def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: py
 
 def test_version_and_help() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("weft 0.")
-    for command in ("init", "check", "plan", "run", "verify"):
+    for command in ("init", "check", "plan", "run", "verify", "calibrate", "package"):
         assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout

@@ -44,6 +44,8 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
         format = "noop"
         [queries]
         files = ["x.sql"]
+        [plan.algorithm]
+        max = "slick_deque"
     """
     project = load_project(write(tmp_path, text))
     assert project.spark == {
@@ -55,6 +57,12 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     assert (source.path, source.time, source.options) == ("s3a://bucket/a", "when", {"header": "false", "sep": ";"})
     assert project.sink == Sink("noop")
     assert project.files == ("x.sql",)
+    assert project.algorithm == {"max": "slick_deque"}
+
+
+def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
+    assert load_project(write(tmp_path, GOOD)).algorithm == {}
+    assert load_project(write(tmp_path, GOOD + "[plan]\nalgorithm = 'chain'")).algorithm == {"*": "chain"}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +83,11 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
         (GOOD + "[queries]\nfiles = []", "queries.files must list"),
         (GOOD + "[queries]\nfiles = 'x.sql'", "'queries.files' must be a list"),
         (GOOD + "[spark]\nmaster = 'local'", "'master' in [spark] is no Spark setting"),
+        (GOOD + "[plan]\nalgorithm = 3", "'plan.algorithm' must be a string or a table"),
+        (GOOD + "[plan]\nalgoritm = 'chain'", "unknown key 'plan.algoritm'. Did you mean 'algorithm'?"),
+        (GOOD + "[plan]\nalgorithm = 'chian'", "plan.algorithm: there is no algorithm 'chian': did you mean 'chain'?"),
+        (GOOD + "[plan.algorithm]\nsum = 'chain'", "cannot force 'chain' for 'sum': did you mean 'add'?"),
+        (GOOD + "[plan.algorithm]\nmax = 3", "there is no algorithm '3'"),
         ("[sources.a", "weft.toml is not TOML"),
     ],
 )

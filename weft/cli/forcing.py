@@ -1,0 +1,38 @@
+"""The final algorithms that the user insists on, as the command line spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import typer
+
+from weft.cli.project import Project
+from weft.errors import PlanError
+from weft.final.choose import EVERY, forced_pairs
+
+
+def chosen_algorithm(project: Project, texts: Sequence[str]) -> Mapping[str, str] | None:
+    """What the command line forces, else what the project does; names that there are not are wrong usage."""
+    if not texts:
+        return project.algorithm or None
+    pairs = [pair_of(text) for text in texts]
+    functions = [function for function, _ in pairs]
+    for function in functions:
+        if functions.count(function) > 1:
+            what = "all functions" if function == EVERY else f"'{function}'"
+            raise wrong(f"{what} can have one algorithm only.")
+    try:
+        return dict(forced_pairs(dict(pairs)))
+    except PlanError as error:
+        raise wrong(str(error)) from error
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """A function and its algorithm: `max=slick_deque`, or `chain` for all functions."""
+    function, equals, name = text.partition("=")
+    return (function.strip(), name.strip()) if equals else (EVERY, text.strip())
+
+
+def wrong(reason: str) -> typer.BadParameter:
+    """The error of wrong usage."""
+    return typer.BadParameter(reason, param_hint="--algorithm")
