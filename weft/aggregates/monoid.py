@@ -48,11 +48,15 @@ class Monoid:
         """A state of `size` identities."""
         return tuple(np.full(size, e, t) for e, t in zip(self.identity(types), types, strict=True))
 
-    def scan(self, state: State, axis: int = 0) -> State:
-        """Running folds along an axis, from the first element on."""
+    def scan(self, state: State, axis: int = 0, out: State | None = None) -> State:
+        """Running folds along an axis, from the first element on, into `out` if it is given."""
+        target = out or tuple(np.empty(a.shape, a.dtype) for a in state)
         if self.ufunc is not None:
-            return tuple(self.ufunc.accumulate(a, axis=axis, dtype=a.dtype) for a in state)
-        return _doubled_scan(self, state, axis)
+            for a, b in zip(state, target, strict=True):
+                self.ufunc.accumulate(a, axis=axis, dtype=a.dtype, out=b)
+        else:
+            _doubled_scan(self, state, axis, target)
+        return target
 
     def reduce_runs(self, state: State, first: np.ndarray) -> State:
         """One value per run, where run i spans `first[i]` up to `first[i + 1]`."""
@@ -64,16 +68,17 @@ class Monoid:
         return _pairwise(self, state, first, size)
 
 
-def _doubled_scan(monoid: Monoid, state: State, axis: int) -> State:
+def _doubled_scan(monoid: Monoid, source: State, axis: int, out: State) -> None:
     """Running folds in log₂ passes: each doubles how far back an element has folded."""
-    state = tuple(np.moveaxis(a, axis, 0).copy() for a in state)
+    state = tuple(np.moveaxis(a, axis, 0) for a in out)
+    for target, value in zip(out, source, strict=True):
+        target[...] = value
     step, size = 1, len(state[0])
     while step < size:
         later = monoid.combine(tuple(a[:-step] for a in state), tuple(a[step:] for a in state))
         for target, value in zip(state, later, strict=True):
             target[step:] = value
         step *= 2
-    return tuple(np.moveaxis(a, 0, axis) for a in state)
 
 
 def _pairwise(monoid: Monoid, state: State, first: np.ndarray, size: int) -> State:

@@ -27,14 +27,15 @@ CARD = Card(
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, the intervals of 2**j slices lie before those of half their length; the slices themselves come last."""
-    mask, count = size - 1, ranges.shape[0]
+    mask, count, dense = size - 1, ranges.shape[0], hi.shape[0] == 0
     for key in range(seen.shape[0]):
         base, old = key * 2 * size, seen[key]
         inserted = old
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
+            end = end_of(dense, hi, ahead, step) if step < last else total
             while inserted < end:
                 node, width = size + (inserted & mask), 1
                 value = load(cells, shift + inserted)
@@ -49,7 +50,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
             if step == last:
                 break
             for r in range(count):
-                begin = begin_of(lo, ranges, end, step, r)
+                begin = begin_of(dense, lo, ranges[r], end, step, r)
                 fold = load(identity, 0)
                 place = begin
                 while place < end:

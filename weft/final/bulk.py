@@ -11,6 +11,9 @@ from weft.aggregates.monoid import Monoid, State, types_of
 from weft.final.base import Card, Feed, Kept, Types, refusal
 from weft.final.jit import missing
 
+# Cells that fit a core's cache together with what is folded from them.
+TILE = 1 << 15
+
 Slide = Callable[[Monoid, State, Sequence[int], int], Iterator[State]]
 Read = Callable[[Monoid, State, np.ndarray, np.ndarray], State]
 
@@ -59,7 +62,20 @@ class Bulk:
 
     def slide(self, monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
         """For each length q, ascending, the fold of cells p … p + q − 1 for every p < size."""
+        if len(lengths) == 1 and size > TILE:
+            return iter((self.slide_tiles(monoid, cells, lengths[0], size),))
         return self.slide_line(monoid, cells, lengths, size)
+
+    def slide_tiles(self, monoid: Monoid, cells: State, length: int, size: int) -> State:
+        """The folds of one length, a stretch of the line that fits the cache at a time."""
+        answers = tuple(np.empty(size, a.dtype) for a in cells)
+        tile = max(TILE, 2 * length)
+        for low in range(0, size, tile):
+            high = min(low + tile, size)
+            line = tuple(a[low : high + length] for a in cells)
+            for target, value in zip(answers, next(self.slide_line(monoid, line, [length], high - low)), strict=True):
+                target[low:high] = value
+        return answers
 
 
 def join(kept: Kept, feed: Feed) -> tuple[State, np.ndarray]:

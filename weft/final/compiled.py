@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import intrinsic, overload, register_jitable
 
 from weft.final import values
 
-for plain in (values.same, values.end_of, values.begin_of):
+for plain in (values.end_of, values.begin_of):
     register_jitable(plain)
 
 
@@ -56,6 +56,28 @@ def combine(op, a, b):
     """The monoid's function for this type."""
     scalar = values.SCALARS[op.instance_class]
     return scalar.floating if scalar.floating is not None and isinstance(a, types.Float) else scalar.combine
+
+
+@intrinsic
+def select(context, second, a, b):
+    """The second of two values or the first, as one instruction."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.select(arguments[0], arguments[2], arguments[1])
+
+    return a(second, a, b), generate
+
+
+@overload(values.pick)
+def pick(second, a, b):
+    """A choice without a branch."""
+    return lambda second, a, b: select(second, a, b)  # type: ignore[call-arg]  # numba passes the context
+
+
+@overload(values.beats)
+def beats(op, a, b):
+    """The monoid's comparison."""
+    return values.SCALARS[op.instance_class].beats
 
 
 @overload(values.inverse)

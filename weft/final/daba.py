@@ -25,49 +25,32 @@ CARD = Card(
 #   [f, l) and [a, b): i … b − 1     [l, r): i … r − 1     [r, a): r … i     [b, e): b … i
 
 
-@Kernel
-def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, slices lie in the first `size` places and folds in the next."""
-    mask = size - 1
+    mask, dense, reach = size - 1, hi.shape[0] == 0, ranges[0]
     for key in range(seen.shape[0]):
         base, old = key * 2 * size, seen[key]
         folds = base + size
         f, le, r, a, b, e = marks[key, 0], marks[key, 1], marks[key, 2], marks[key, 3], marks[key, 4], old
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
-            begin = begin_of(lo, ranges, end, step, 0) if step < last else f
+            end = end_of(dense, hi, ahead, step) if step < last else total
+            begin = begin_of(dense, lo, reach, end, step, 0) if step < last else f
             if begin >= e:
                 f, le, r, a, b, e = begin, begin, begin, begin, begin, begin
-            # Insert up to the end, evict up to the beginning, and after either do one step of the turning over.
-            while e < end or f < begin:
-                if f < begin:
-                    f += 1
-                else:
-                    value = load(cells, shift + e)
-                    store(values, base + (e & mask), value)
-                    if b < e:
-                        value = combine(op, load(values, folds + ((e - 1) & mask)), value)
-                    store(values, folds + (e & mask), value)
-                    e += 1
-                if f == b:
-                    le, r, a, b = e, e, e, e
-                else:
-                    if le == b:
-                        le, r, a, b = f, b, e, e
-                    if le == r:
-                        le, r, a = le + 1, r + 1, a + 1
-                    else:
-                        fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
-                        value = load(values, base + ((a - 1) & mask))
-                        if a < b:
-                            alpha = load(values, folds + (a & mask))
-                            fold = combine(op, fold, alpha)
-                            value = combine(op, value, alpha)
-                        store(values, folds + (le & mask), fold)
-                        store(values, folds + ((a - 1) & mask), value)
-                        le, a = le + 1, a - 1
+            while f < begin:
+                f += 1
+                le, r, a, b = turn(op, values, base, folds, mask, f, le, r, a, b, e)
+            while e < end:
+                value = load(cells, shift + e)
+                store(values, base + (e & mask), value)
+                if b < e:
+                    value = combine(op, load(values, folds + ((e - 1) & mask)), value)
+                store(values, folds + (e & mask), value)
+                e += 1
+                le, r, a, b = turn(op, values, base, folds, mask, f, le, r, a, b, e)
             if step < last:
                 if f == e:
                     store(out, step, load(identity, 0))
@@ -80,9 +63,28 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
         seen[key] = e
 
 
+def turn(op, values, base, folds, mask, f, le, r, a, b, e):
+    """One step of the turning over, after every slice that came or went."""
+    if f == b:
+        return e, e, e, e
+    if le == b:
+        le, r, a, b = f, b, e, e
+    if le == r:
+        return le + 1, r + 1, a + 1, b
+    fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
+    value = load(values, base + ((a - 1) & mask))
+    if a < b:
+        alpha = load(values, folds + (a & mask))
+        fold = combine(op, fold, alpha)
+        value = combine(op, value, alpha)
+    store(values, folds + (le & mask), fold)
+    store(values, folds + ((a - 1) & mask), value)
+    return le + 1, r, a - 1, b
+
+
 def room(longest: int, ranges: int) -> Room:
     """Two rings."""
     return Room(power(longest), 2 * power(longest), 5, 0)
 
 
-daba = Sequential(CARD, kernel, room)
+daba = Sequential(CARD, Kernel(fold_steps, turn), room)

@@ -41,9 +41,11 @@ def build_level(monoid: Monoid, line: State, level: int) -> State:
 
 def reversed_scan(monoid: Monoid, rows: State) -> State:
     """The fold of each element of a row and all after it, in their order."""
-    if monoid.commutative:
-        return tuple(a[:, ::-1] for a in monoid.scan(tuple(a[:, ::-1] for a in rows), 1))
-    return suffixes(monoid, rows)
+    if not monoid.commutative:
+        return suffixes(monoid, rows)
+    folded = tuple(np.empty(a.shape, a.dtype) for a in rows)
+    monoid.scan(tuple(a[:, ::-1] for a in rows), 1, tuple(a[:, ::-1] for a in folded))
+    return folded
 
 
 def suffixes(monoid: Monoid, rows: State) -> State:

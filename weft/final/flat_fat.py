@@ -33,23 +33,23 @@ CARD = Card(
 
 def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, node 1 is the root, node i has the children 2i and 2i + 1, and leaf j is node size + j."""
-    count = ranges.shape[0]
+    count, dense = ranges.shape[0], hi.shape[0] == 0
     for key in range(seen.shape[0]):
         base, old = key * 2 * size, seen[key]
         inserted, leaf = old, marks[key, 0]
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
+            end = end_of(dense, hi, ahead, step) if step < last else total
             while inserted < end:
                 node = size + leaf
                 value = load(cells, shift + inserted)
                 store(values, base + node, value)
                 while node > 1:
-                    if node & 1:
-                        value = combine(op, load(values, base + node - 1), value)
-                    else:
-                        value = combine(op, value, load(values, base + node + 1))
+                    beside = load(values, base + (node ^ 1))
+                    first_child = commutes(op) or node & 1 == 0
+                    value = combine(op, value, beside) if first_child else combine(op, beside, value)
                     node >>= 1
                     store(values, base + node, value)
                 inserted += 1
@@ -57,7 +57,7 @@ def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, val
             if step == last:
                 break
             for r in range(count):
-                begin = begin_of(lo, ranges, end, step, r)
+                begin = begin_of(dense, lo, ranges[r], end, step, r)
                 if begin == end:
                     store(out, step * count + r, load(identity, 0))
                 elif commutes(op) and (end - begin == size or (begin == 0 and end <= size)):

@@ -25,14 +25,15 @@ CARD = Card(
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, place i holds the fold of slices i … links[i] − 1; `scratch` is the stack of visited places."""
-    mask, count = size - 1, ranges.shape[0]
+    mask, count, dense = size - 1, ranges.shape[0], hi.shape[0] == 0
     for key in range(seen.shape[0]):
         base, old = key * size, seen[key]
         inserted, reach = old, links[key]
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
+            end = end_of(dense, hi, ahead, step) if step < last else total
             while inserted < end:
                 store(values, base + (inserted & mask), load(cells, shift + inserted))
                 reach[inserted & mask] = inserted + 1
@@ -40,7 +41,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
             if step == last:
                 break
             for r in range(count - 1, -1, -1):
-                place, top = begin_of(lo, ranges, end, step, r), 0
+                place, top = begin_of(dense, lo, ranges[r], end, step, r), 0
                 if place == end:
                     store(out, step * count + r, load(identity, 0))
                     continue

@@ -13,12 +13,11 @@ import numpy as np
 
 from weft.aggregates.monoid import ADD, State, types_of
 from weft.final.base import Algorithm
+from weft.final.bulk import TILE
 from weft.final.lanes import Decoded, Lane
 from weft.final.layout import Grid, Layout, Reach, grids, lay_out
 from weft.final.prefix import prefix
 from weft.model.window import Window
-
-TILE = 1 << 15
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,17 @@ CARD = Card(
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, `fold` is that of the slices front … count, which lie on a ring; the last place keeps the fold."""
-    mask = size - 1
+    mask, dense, reach = size - 1, hi.shape[0] == 0, ranges[0]
     for key in range(seen.shape[0]):
         base, old = key * (size + 1), seen[key]
         front, count = marks[key, 0], old
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         fold = load(values, base + size)
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
-            begin = begin_of(lo, ranges, end, step, 0) if step < last else front
+            end = end_of(dense, hi, ahead, step) if step < last else total
+            begin = begin_of(dense, lo, reach, end, step, 0) if step < last else front
             if begin >= count:
                 front, count, fold = begin, begin, load(identity, 0)
             while front < begin:

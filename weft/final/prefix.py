@@ -28,8 +28,9 @@ def totals(monoid: Monoid, cells: State) -> State:
     """The fold of the first i cells, for i from 0 to all."""
     first = monoid.identity(tuple(a.dtype for a in cells))
     ends = tuple(np.empty(len(a) + 1, a.dtype) for a in cells)
-    for target, identity, scanned in zip(ends, first, monoid.scan(cells), strict=True):
-        target[0], target[1:] = identity, scanned
+    for target, identity in zip(ends, first, strict=True):
+        target[0] = identity
+    monoid.scan(cells, out=tuple(e[1:] for e in ends))
     return ends
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.final.base import Bound, Card
 from weft.final.jit import Kernel
 from weft.final.sequential import Room, Sequential, power
-from weft.final.values import begin_of, combine, end_of, load, same, store
+from weft.final.values import beats, begin_of, end_of, load, store
 
 CARD = Card(
     name="slick_deque",
@@ -27,23 +27,28 @@ CARD = Card(
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, `head` … `tail` are the entries of the deque; `links` says which slice each one is."""
-    mask, count = size - 1, ranges.shape[0]
+    mask, count, dense = size - 1, ranges.shape[0], hi.shape[0] == 0
+    reach = ranges[count - 1]
     for key in range(seen.shape[0]):
         base, old = key * size, seen[key]
         inserted, head, tail, which = old, marks[key, 0], marks[key, 1], links[key]
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
+        newest = load(values, base + ((tail - 1) & mask))
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
-            begin = begin_of(lo, ranges, end, step, count - 1) if step < last else 0
+            end = end_of(dense, hi, ahead, step) if step < last else total
+            begin = begin_of(dense, lo, reach, end, step, count - 1) if step < last else 0
             while head < tail and which[head & mask] < begin:
                 head += 1
             if begin > inserted:
                 inserted = begin
             while inserted < end:
                 value = load(cells, shift + inserted)
-                while head < tail and same(combine(op, load(values, base + ((tail - 1) & mask)), value), value):
+                while head < tail and beats(op, newest, value):
                     tail -= 1
+                    newest = load(values, base + ((tail - 1) & mask))
+                newest = value
                 store(values, base + (tail & mask), value)
                 which[tail & mask] = inserted
                 tail += 1
@@ -52,7 +57,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 break
             entry = head
             for r in range(count - 1, -1, -1):
-                begin = begin_of(lo, ranges, end, step, r)
+                begin = begin_of(dense, lo, ranges[r], end, step, r)
                 while entry < tail and which[entry & mask] < begin:
                     entry += 1
                 if begin == end:

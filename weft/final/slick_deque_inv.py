@@ -25,16 +25,17 @@ CARD = Card(
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, range r has its fold at place size + r and begins at slice marks[r]; slices lie on a ring."""
-    mask, count = size - 1, ranges.shape[0]
+    mask, count, dense = size - 1, ranges.shape[0], hi.shape[0] == 0
     for key in range(seen.shape[0]):
         base, old = key * (size + count), seen[key]
         inserted, front = old, marks[key]
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         for step in range(first, last + 1):
-            end = end_of(hi, old, first, step) if step < last else total
+            end = end_of(dense, hi, ahead, step) if step < last else total
             for r in range(count):
-                begin = begin_of(lo, ranges, end, step, r) if step < last else front[r]
+                begin = begin_of(dense, lo, ranges[r], end, step, r) if step < last else front[r]
                 fold = load(values, base + size + r)
                 if begin >= inserted:
                     fold = load(identity, 0)

@@ -24,50 +24,50 @@ CARD = Card(
 
 @Kernel
 def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
-    """Per key, `front` … `split` holds suffix folds and `split` … `count` slices, whose fold is `back`."""
-    mask = size - 1
+    """Per key, the ring holds suffix folds up to `split` and from there to `count` slices, whose fold is `back`."""
+    mask, dense, reach = size - 1, hi.shape[0] == 0, ranges[0]
     for key in range(seen.shape[0]):
         base, old = key * (size + 1), seen[key]
-        front, split, count = marks[key, 0], marks[key, 1], old
-        shift, first = keys[key] - old, steps[key]
+        split, count = marks[key, 0], old
+        shift, first, last = keys[key] - old, steps[key], steps[key + 1]
+        ahead = old + 1 - first
         back = load(values, base + size)
-        for step in range(first, steps[key + 1]):
-            end = end_of(hi, old, first, step)
-            begin = begin_of(lo, ranges, end, step, 0)
+        for step in range(first, last):
+            end = end_of(dense, hi, ahead, step)
+            begin = begin_of(dense, lo, reach, end, step, 0)
             if begin >= count:
-                front, split, count = begin, begin, begin
+                split, count = begin, begin
             elif begin > split:
                 split = count
                 suffix = load(values, base + ((count - 1) & mask))
                 for i in range(count - 2, begin - 1, -1):
                     suffix = combine(op, load(values, base + (i & mask)), suffix)
                     store(values, base + (i & mask), suffix)
-            front = begin
             while count < end:
                 value = load(cells, shift + count)
                 store(values, base + (count & mask), value)
                 back = combine(op, back, value) if count > split else value
                 count += 1
-            if front == count:
+            if begin < split and split < count:
+                store(out, step, combine(op, load(values, base + (begin & mask)), back))
+            elif begin == count:
                 store(out, step, load(identity, 0))
             elif split == count:
-                store(out, step, load(values, base + (front & mask)))
-            elif front == split:
-                store(out, step, back)
+                store(out, step, load(values, base + (begin & mask)))
             else:
-                store(out, step, combine(op, load(values, base + (front & mask)), back))
+                store(out, step, back)
         while shift + count < keys[key + 1]:
             value = load(cells, shift + count)
             store(values, base + (count & mask), value)
             back = combine(op, back, value) if count > split else value
             count += 1
         store(values, base + size, back)
-        marks[key, 0], marks[key, 1], seen[key] = front, split, count
+        marks[key, 0], seen[key] = split, count
 
 
 def room(longest: int, ranges: int) -> Room:
     """A ring, and the running fold."""
-    return Room(power(longest), power(longest) + 1, 2, 0)
+    return Room(power(longest), power(longest) + 1, 1, 0)
 
 
 two_stacks = Sequential(CARD, kernel, room)

@@ -72,24 +72,39 @@ def subtract(op, a, b):
     return a - b
 
 
+def pick(second, a, b):
+    """The second value or the first; compiled without a branch, for no processor can guess which of two is larger."""
+    return b if second else a
+
+
 def smaller(op, a, b):
     """The smaller integer."""
-    return b if b < a else a
+    return pick(b < a, a, b)
 
 
 def larger(op, a, b):
     """The larger integer."""
-    return b if b > a else a
+    return pick(b > a, a, b)
 
 
 def smaller_float(op, a, b):
     """The smaller number, NaN being the largest of all."""
-    return b if (b < a or a != a) else a
+    return pick((b < a) | (a != a), a, b)
 
 
 def larger_float(op, a, b):
     """The larger number, NaN being the largest of all."""
-    return b if (b > a or b != b) else a
+    return pick((b > a) | (b != b), a, b)
+
+
+def not_smaller(op, a, b):
+    """Whether b is at least as large as a, NaN being the largest of all."""
+    return (b >= a) | (b != b)
+
+
+def not_larger(op, a, b):
+    """Whether b is at most as large as a, NaN being the largest of all."""
+    return (b <= a) | (a != a)
 
 
 def bit_and(op, a, b):
@@ -138,18 +153,22 @@ def comoments(op, a, b):
 
 
 class Scalar(NamedTuple):
-    """A monoid's functions of two values: of integers or of tuples, of floats where they differ, and the inverse."""
+    """A monoid's functions of two values: of integers or of tuples, of floats where they differ, and the inverse.
+
+    Of a selective monoid, `beats` says whether the later value b is the combination of a and b.
+    """
 
     combine: Callable[[Any, Any, Any], Any]
     floating: Callable[[Any, Any, Any], Any] | None = None
     inverse: Callable[[Any, Any, Any], Any] | None = None
+    beats: Callable[[Any, Any, Any], Any] | None = None
     commutes: bool = True
 
 
 SCALARS: dict[type, Scalar] = {
     Add: Scalar(add, inverse=subtract),
-    Min: Scalar(smaller, smaller_float),
-    Max: Scalar(larger, larger_float),
+    Min: Scalar(smaller, smaller_float, beats=not_larger),
+    Max: Scalar(larger, larger_float, beats=not_smaller),
     BitAnd: Scalar(bit_and),
     BitOr: Scalar(bit_or),
     BitXor: Scalar(bit_xor, inverse=bit_xor),
@@ -192,21 +211,24 @@ def inverse(op: tuple, a: Any, b: Any) -> Any:
     return undo(op, a, b)
 
 
+def beats(op: tuple, a: Any, b: Any) -> bool:
+    """Whether the combination of a and the later b is b: a combine and a look at what came out."""
+    COMBINES[0] += 1
+    wins = SCALARS[type(op)].beats
+    assert wins is not None
+    return wins(op, a, b)
+
+
 def commutes(op: tuple) -> bool:
     """Whether the order of two values does not matter."""
     return SCALARS[type(op)].commutes
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two numbers are the same value, NaN being the same as NaN."""
-    return a == b or (a != a and b != b)
+def end_of(dense, hi, ahead, step):
+    """Where the windows of a step end, in slices of the key; where data is dense, `ahead` of the step's number."""
+    return ahead + step if dense else hi[step]
 
 
-def end_of(hi, seen, first, step):
-    """Where the windows of a step end, in slices of the key."""
-    return hi[step] if hi.shape[0] > 0 else seen + step - first + 1
-
-
-def begin_of(lo, ranges, end, step, r):
-    """Where the window of range r of a step begins."""
-    return lo[step, r] if lo.shape[0] > 0 else max(0, end - ranges[r])
+def begin_of(dense, lo, reach, end, step, r):
+    """Where the window of range r of a step begins; where data is dense, at most `reach` slices before its end."""
+    return max(0, end - reach) if dense else lo[step, r]

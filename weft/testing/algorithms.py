@@ -124,10 +124,10 @@ class Counter:
         self.count += len(a[0])
         return tuple(self.ufunc(x, y) for x, y in zip(a, b, strict=True))
 
-    def accumulate(self, array: np.ndarray, axis: int, dtype: np.dtype) -> np.ndarray:
+    def accumulate(self, array: np.ndarray, axis: int, dtype: np.dtype, out: np.ndarray) -> None:
         """Running folds: one combine for every element but the first along the axis."""
         self.count += array.size - array.size // array.shape[axis]
-        return self.ufunc.accumulate(array, axis=axis, dtype=dtype)
+        self.ufunc.accumulate(array, axis=axis, dtype=dtype, out=out)
 
 
 def count_slide(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequence[int], size: int) -> int:
