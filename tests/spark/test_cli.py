@@ -76,6 +76,25 @@ def test_verify_finds_all_equal(weft: Weft) -> None:
     assert json.loads(result.stdout)["ok"] is True
 
 
+def test_an_algorithm_is_forced_and_shown(weft: Weft) -> None:
+    (scan, *_) = json.loads(weft("plan", "--query", "vwap", "--algorithm", "recalc", "--json").stdout)["scans"]
+    assert set(scan["trees"][0]["algorithms"].values()) == {"recalc"}
+    assert " by recalc" in weft("plan", "-q", "vwap", "-a", "recalc").stdout
+    result = weft("verify", "--query", "vwap", "--algorithm", "add=disjoint", "--json")
+    assert result.exit_code == 0 and json.loads(result.stdout)["ok"] is True
+    assert weft("run", "--query", "vwap", "--algorithm", "block", "--sink", "noop").exit_code == 0
+
+
+def test_an_algorithm_that_must_not_fold_is_refused(weft: Weft) -> None:
+    result = weft("run", "--algorithm", "doubling")
+    assert result.exit_code == 1 and not Path("out").exists()
+    assert "'doubling' cannot fold" in result.stderr and "needs an idempotent function" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    with Path("weft.toml").open("a") as file:
+        file.write("\n[plan]\nalgorithm = 'doubling'\n")
+    assert "'doubling' cannot fold" in weft("check").stderr
+
+
 def test_a_process_keeps_stdout_for_the_answer(tmp_path: Path) -> None:
     create_project(tmp_path)
     command = [sys.executable, "-c", "from weft.cli.main import main; main()"]
