@@ -2,11 +2,11 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test check bench lock clean
+.PHONY: help setup java demo test check bench bench-final lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
-	@grep -E '^[a-z]+: .*## |^[a-z]+: +## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z-]+: .*## |^[a-z-]+: +## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(READY) java      ## build .venv from requirements.lock and find (or install) Java 17+
 
@@ -29,6 +29,10 @@ check: $(READY)           ## run ruff and mypy
 
 bench: setup              ## measure many windows against one pass, Spark's own and Polars
 	@$(BIN)/python bench/many_windows.py $(ARGS)
+
+FINAL := final_single final_multi final_ragged final_numerics deque_length
+bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps, rounding (ARGS=--quick for a small run)
+	@set -e; for name in $(FINAL); do $(BIN)/python bench/$$name.py $(ARGS); done
 
 lock:                     ## remake requirements.lock from pyproject.toml
 	@test -x $(BIN)/python || python3 -m venv .venv

@@ -1,0 +1,152 @@
+"""What the benches of final algorithms share: what is folded and by whom, a clock beside memcpy, results on disk."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import machine, save_json
+from final_page import publish, show
+
+from weft.aggregates.monoid import ADD, MAX, Monoid, State
+from weft.final import ALGORITHMS, Algorithm, Feed, Kept, dense_feed
+from weft.final.bulk import Bulk
+from weft.final.sequential import Sequential
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A function and the type it folds."""
+
+    name: str
+    monoid: Monoid
+    type: np.dtype
+
+    def cells(self, size: int, seed: int = 1) -> State:
+        """Slices to fold: uniform between 0 and a million, in no order."""
+        return ((np.random.default_rng(seed).random(size) * 1e6).astype(self.type),)
+
+    def refusal(self, algorithm: Algorithm, ranges: Sequence[int]) -> str | None:
+        """Why the algorithm does not fold this kind over these ranges here, or None."""
+        return algorithm.missing or algorithm.supports(self.monoid, (self.type,), ranges)
+
+
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
+KINDS = (
+    Kind("sum int64", ADD, INT), Kind("sum float64", ADD, FLOAT),
+    Kind("max int64", MAX, INT), Kind("max float64", MAX, FLOAT),
+)
+MEMBERS = {a.card.name: a for a in ALGORITHMS}
+
+
+def ways(algorithm: Algorithm) -> tuple[str, ...]:
+    """How an algorithm is asked: all by `advance`, bulk ones by `slide` too, which is what Spark workers call."""
+    return ("slide", "advance") if isinstance(algorithm, Bulk) else ("advance",)
+
+
+def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Kept:
+    """A state whose windows are full: it has seen as many slices as the longest range is long."""
+    head = tuple(np.resize(a, max(ranges)) for a in cells)
+    feed = dense_feed(head, ranges)
+    if not isinstance(algorithm, Sequential):  # takes the slices without a step: windows that grow are dear for some
+        feed = Feed(head, feed.keys, np.zeros(2, np.int64), feed.hi, feed.lo, feed.ranges)
+    return algorithm.advance(kind.monoid, algorithm.init(kind.monoid, (kind.type,), ranges, 1), feed)[1]
+
+
+def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], Kept]:
+    """Work that feeds a line of slices to full windows, one step a slice, and goes on where it left off."""
+    state, feed = [filled(algorithm, kind, cells, ranges)], dense_feed(cells, ranges)
+
+    def work() -> Kept:
+        _, state[0] = algorithm.advance(kind.monoid, state[0], feed)
+        return state[0]
+
+    return work
+
+
+def sliding(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], None]:
+    """Work that slides every range over a line of slices, with a run-in of one window, and drops what it made."""
+    line = tuple(np.concatenate((np.resize(a, max(ranges) - 1), a)) for a in cells)
+    size = len(cells[0])
+
+    def work() -> None:
+        for _ in algorithm.slide(kind.monoid, line, list(ranges), size):
+            pass
+
+    return work
+
+
+def work_of(via: str, algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], Any]:
+    """The work of one way of asking."""
+    return (sliding if via == "slide" else advancing)(algorithm, kind, cells, ranges)
+
+
+def best(works: Sequence[Callable[[], Any]], most: int = 9, budget: float = 0.3) -> list[float]:
+    """The best seconds of each of several works run in turn: at least two turns, then until time or turns are up."""
+    for work in works:
+        work()
+    took: list[list[float]] = [[] for _ in works]
+    begun = time.perf_counter()
+    with quiet():
+        while len(took[0]) < 2 or (len(took[0]) < most and time.perf_counter() - begun < budget):
+            for work, times in zip(works, took, strict=True):
+                start = time.perf_counter()
+                work()
+                times.append(time.perf_counter() - start)
+    return [min(times) for times in took]
+
+
+@contextmanager
+def quiet():
+    """No garbage collection meanwhile."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def copying(array: np.ndarray) -> Callable[[], None]:
+    """Work that copies an array to another that is there already: the yardstick."""
+    target = np.zeros_like(array)
+    return lambda: np.copyto(target, array)
+
+
+def settle_allocator() -> None:
+    """Make and drop large arrays, so that the C library keeps freed memory as in a process that has run for long.
+
+    Otherwise the first sizes measured pay for fresh pages in every call and later ones do not.
+    """
+    for _ in range(3):
+        np.ones((32 << 20) // 8 - 64)
+
+
+def arguments(doc: str | None, **more: tuple[Any, str]) -> argparse.Namespace:
+    """The command line that the benches share: `--quick`, and integers by name with a default and a help text."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small run that leaves the kept results alone")
+    for name, (default, text) in more.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default {default:,})")
+    return parser.parse_args()
+
+
+def results_for(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
+    """Results yet to be filled: the machine and the parameters."""
+    from importlib.metadata import version
+
+    return {"machine": {**machine(), "numba": version("numba")}, "quick": options.quick, **facts}
+
+
+def finish(name: str, results: dict[str, Any]) -> None:
+    """Shows the tables, keeps the raw results, and brings the page up to date if it was a full run."""
+    show(name, results)
+    print(f"raw results: {save_json(f'tmp/{name}' if results['quick'] else name, results)}")
+    if not results["quick"]:
+        print(f"page: {publish(name, results)}")

@@ -1,0 +1,152 @@
+"""Many keys with gaps: answers per second at 100, 50 and 10 % density, read by index or made dense first.
+
+    python bench/final_ragged.py [--keys N] [--quick]
+
+Every key has up to 1440 slices, one a minute, and an answer every minute. Keys are folded in chunks of 1000, each with
+an `init` of its own. `--keys 100000` folds them all; the default is a sample of them. About four minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, quiet, results_for, settle_allocator
+
+from weft.aggregates.monoid import State
+from weft.final import Algorithm, Feed, dense_feed
+from weft.final.bulk import Bulk
+from weft.final.fold import TILE
+
+MINUTES, CHUNK, ALL_KEYS = 1440, 1000, 100_000
+DENSITIES, RANGES = (1.0, 0.5, 0.1), (60, 240)
+FOLDED = tuple(kind for kind in KINDS if kind.name in ("sum int64", "sum float64", "max float64"))
+LEFT_OUT = ("recalc",)  # folds every window anew: minutes
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Slices of some keys: the values key by key, each one's minute, and where keys begin."""
+
+    cells: State
+    minute: np.ndarray
+    keys: np.ndarray
+
+
+def main() -> None:
+    """Measures every member by index and made dense, beside memcpy."""
+    options = arguments(__doc__, keys=(3 * CHUNK, f"keys to fold, of {ALL_KEYS:,}"))
+    settle_allocator()
+    keys = CHUNK if options.quick else options.keys
+    results = results_for(options, keys=keys, all_keys=ALL_KEYS, chunk=CHUNK, minutes=MINUTES, left_out=LEFT_OUT)
+    ranges = RANGES[:1] if options.quick else RANGES
+    cases = [(kind, density, span) for kind in FOLDED for density in DENSITIES for span in ranges]
+    results["rates"] = [rate for case in cases for rate in rates(*case, keys // CHUNK)]
+    finish("final_ragged", results)
+
+
+def rates(kind: Kind, density: float, span: int, chunks: int) -> Iterator[dict[str, Any]]:
+    """Nanoseconds an answer of every member, by every way of feeding it, and of building the index."""
+    print(f"{kind.name}, {density:.0%} dense, range {span} ...", file=sys.stderr, flush=True)
+    data = [make_chunk(kind, density, seed) for seed in range(chunks)]
+    with quiet():
+        begun = time.perf_counter()
+        feeds = [indexed(chunk, span) for chunk in data]
+        index_ns = 1e9 * (time.perf_counter() - begun) / (chunks * CHUNK * MINUTES)
+    for name, algorithm in MEMBERS.items():
+        if name in LEFT_OUT or kind.refusal(algorithm, [span]):
+            continue
+        facts = {"kind": kind.name, "density": density, "span": span, "member": name, "index_ns": index_ns}
+        check(algorithm, kind, density, span)
+        few = 1 if isinstance(algorithm, Bulk) and algorithm.read_line is None else chunks
+        for way, work in works(algorithm, kind, data[:few], feeds[:few], density, span):
+            yield facts | {"way": way} | timed(work, few)
+
+
+def works(algorithm: Algorithm, kind: Kind, data: list[Chunk], feeds: list[Feed], density: float,
+          span: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The ways a member is fed: by index, made dense first, and as it comes where nothing is missing."""
+    yield "index", lambda: [by_feed(algorithm, kind, feed, most_held(feed)) for feed in feeds]
+    yield "dense first", lambda: [by_slide(algorithm, kind, chunk, span) for chunk in data]
+    if density == 1.0:
+        whole = [dense_feed(chunk.cells, [span], chunk.keys) for chunk in data]
+        yield "as it comes", lambda: [by_feed(algorithm, kind, feed, span) for feed in whole]
+
+
+def check(algorithm: Algorithm, kind: Kind, density: float, span: int) -> None:
+    """Ends the run if both ways do not agree on a few keys."""
+    chunk = make_chunk(kind, density, seed=99, keys=30)
+    feed = indexed(chunk, span)
+    (one,), other = by_feed(algorithm, kind, feed, most_held(feed)), by_slide(algorithm, kind, chunk, span)
+    if not np.allclose(one, other.ravel(), rtol=1e-12, atol=0):
+        sys.exit(f"{algorithm.card.name}: answers by index and made dense differ")
+
+
+def timed(work: Callable[[], Any], chunks: int) -> dict[str, float]:
+    """Nanoseconds an answer, best of a few, and of copying as many answers, chunk by chunk."""
+    answers = chunks * CHUNK * MINUTES
+    copy = copying(np.ones(CHUNK * MINUTES))
+    member, memcpy = best([work, lambda: [copy() for _ in range(chunks)]], most=4, budget=0.3)
+    return {"keys": chunks * CHUNK, "ns": 1e9 * member / answers, "memcpy_ns": 1e9 * memcpy / answers}
+
+
+def make_chunk(kind: Kind, density: float, seed: int, keys: int = CHUNK) -> Chunk:
+    """Keys of which each has a slice at each minute with the same chance."""
+    there = np.random.default_rng(seed).random((keys, MINUTES)) < density
+    cuts = np.append(0, np.cumsum(there.sum(1)))
+    return Chunk(kind.cells(int(cuts[-1]), seed), np.flatnonzero(there) % MINUTES, cuts)
+
+
+def indexed(chunk: Chunk, span: int) -> Feed:
+    """The feed that says for every key and minute which slices its window holds.
+
+    Keys lie a day and a window apart on one axis of time, so one search over all keys finds what a search a key would.
+    """
+    apart, count = MINUTES + span, len(chunk.keys) - 1
+    axis = chunk.minute + np.repeat(np.arange(count) * apart, np.diff(chunk.keys))
+    ends = np.arange(1, MINUTES + 1)[None, :] + (np.arange(count) * apart)[:, None]
+    hi = np.searchsorted(axis, ends.ravel()).reshape(count, MINUTES) - chunk.keys[:-1, None]
+    lo = np.searchsorted(axis, (ends - span).ravel()).reshape(count, MINUTES) - chunk.keys[:-1, None]
+    steps = np.arange(count + 1) * MINUTES
+    return Feed(chunk.cells, chunk.keys, steps, hi.ravel(), lo.reshape(-1, 1), np.array([span]), np.diff(chunk.keys))
+
+
+def most_held(feed: Feed) -> int:
+    """The most slices that a window holds."""
+    return max(int((feed.hi - feed.lo[:, 0]).max()), 1)
+
+
+def by_feed(algorithm: Algorithm, kind: Kind, feed: Feed, held: int) -> State:
+    """A chunk's answers by `init` and one `advance`."""
+    kept = algorithm.init(kind.monoid, (kind.type,), [held], len(feed.keys) - 1)
+    return algorithm.advance(kind.monoid, kept, feed)[0]
+
+
+def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.ndarray:
+    """A chunk's answers as workers on Spark make them: cells without gaps, tile by tile, and one `slide` over each."""
+    width, keys = MINUTES + span - 1, len(chunk.keys) - 1
+    tile = max(TILE // width, 1)
+    answers = np.empty((keys, MINUTES), kind.type)
+    for first in range(0, keys, tile):
+        last = min(first + tile, keys)
+        line = made_dense(kind, chunk, first, last, width, span)
+        [(found,)] = algorithm.slide(kind.monoid, line, [span], (last - first) * width)
+        answers[first:last] = found.reshape(-1, width)[:, :MINUTES]
+    return answers
+
+
+def made_dense(kind: Kind, chunk: Chunk, first: int, last: int, width: int, span: int) -> State:
+    """One cell a minute of some keys, identities where there is no slice, and a window's worth before every key."""
+    piece = slice(chunk.keys[first], chunk.keys[last])
+    line = kind.monoid.empty((kind.type,), (last - first) * width + span - 1)
+    counts = np.diff(chunk.keys[first : last + 1])
+    line[0][chunk.minute[piece] + np.repeat(np.arange(last - first) * width + span - 1, counts)] = chunk.cells[0][piece]
+    return line
+
+
+if __name__ == "__main__":
+    main()
