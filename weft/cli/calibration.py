@@ -103,7 +103,7 @@ def speeds(points: Mapping[str, Sequence[tuple[int, int, float]]]) -> Table:
     table.add_column("algorithm")
     shown = places(taken)
     for n, q in shown:
-        table.add_column(f"{n:,} × {q}", justify="right")
+        table.add_column(f"{n:,}\n× {q}", justify="right", overflow="fold")
     best = {place: min(row[place] for row in taken.values() if place in row) for place in shown}
     for name, row in taken.items():
         table.add_row(name, *(cell(row.get(place), best[place]) for place in shown))

@@ -109,5 +109,6 @@ def memcpy() -> float:
 
 def numba_start() -> float:
     """Seconds a fresh worker takes until its first compiled kernel has run."""
-    result = subprocess.run([sys.executable, "-c", NUMBA_START], capture_output=True, text=True, check=True)
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # wherever Weft came from
+    result = subprocess.run([sys.executable, "-c", NUMBA_START], capture_output=True, text=True, check=True, env=found)
     return round(float(result.stdout), 3)
