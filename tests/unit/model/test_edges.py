@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.model.edges import composite_slide, count_edges, progressions
+from weft.model.edges import (
+    common_edges,
+    composite_slide,
+    count_edges,
+    count_edges_bitset,
+    count_edges_probing,
+    edge_density,
+    edge_rate,
+    edges_of,
+    intersection,
+    progressions,
+    sampled_density,
+    weaveability,
+)
 from weft.model.window import Window, duration
 
 SECOND = 1_000_000
@@ -45,7 +60,62 @@ def test_progressions_hold_exactly_the_windows_edges(parts):
 
 
 def test_counting_gives_up_beyond_its_limit():
-    assert count_edges([Window(99_991 * SECOND, 99_991 * SECOND), Window(1, 1)], limit=1000) is None
+    primes = [Window(p, p) for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)]
+    assert count_edges(primes, limit=1000) is None
+    assert count_edges(primes[:9]) == count_edges_bitset(primes[:9])
+
+
+def test_example_2_by_value():
+    a, b = [Window(12, 9)], [Window(10, 6)]
+    assert [edge_rate(w).value for w in (a, b, a + b)] == [Fraction(2, 9), Fraction(2, 6), Fraction(8, 18)]
+    assert common_edges(a, b) * 18 == 2
+    assert weaveability(a, b) == Fraction(1, 4)
+
+
+def test_example_4_by_value():
+    x, y = Window(7, 5), Window(3, 3)
+    assert edges_of(x) == ((0, 5), (2, 5)) and edges_of(y) == ((0, 3),)
+    assert composite_slide([x, y]) == 15
+    counts = [count([x, y]) for count in (count_edges, count_edges_bitset, count_edges_probing)]
+    assert counts == [9, 9, 9]
+    assert common_edges([x], [y]) * 15 == 2
+    assert intersection((0, 5), (0, 3)) == (0, 15) and intersection((2, 5), (0, 3)) == (12, 15)
+
+
+windows_of = st.builds(
+    lambda slide, more, start: Window(slide + more, slide, start % slide),
+    st.integers(1, 12), st.integers(0, 20), st.integers(0, 11),
+)
+
+
+@given(st.lists(windows_of, min_size=1, max_size=6))
+def test_the_three_counts_agree(windows):
+    want = count_edges_bitset(windows)
+    assert count_edges(windows) == want
+    assert count_edges_probing(windows) == want
+
+
+@given(st.lists(windows_of, min_size=1, max_size=4), st.lists(windows_of, min_size=1, max_size=4))
+def test_weaveability_is_symmetric_and_one_for_equal_edges(a, b):
+    assert weaveability(a, b) == weaveability(b, a)
+    assert 0 <= weaveability(a, b) <= 1
+    assert weaveability(a, a) == 1
+
+
+def test_numbers_of_any_size_stay_exact():
+    huge = 10**30
+    assert edge_rate([Window(huge, huge), Window(huge + 1, huge + 1)]).value == (
+        Fraction(1, huge) + Fraction(1, huge + 1) - Fraction(1, huge * (huge + 1)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sampled_density_holds_its_stated_error(seed):
+    slides = [7, 11, 12, 13, 17, 18, 19, 24, 25]
+    edges = progressions([Window(2 * s + 1, s) for s in slides])
+    exact = edge_density(edges, limit=10**6)
+    sampled = sampled_density(edges, 4000, seed)
+    assert exact.exact and not sampled.exact
+    assert abs(float(sampled.value - exact.value)) <= sampled.error < 0.05 * float(exact.value)
 
 
 BAD = [((0, 1), "positive"), ((5, 0), "positive"), ((5, 6), "larger"), ((5, 5, 5), "offset")]
