@@ -7,12 +7,13 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from weft.aggregates.component import Component
+from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import MONOIDS, Monoid
 from weft.cost.figures import Figures, current_figures, kind_of
 from weft.errors import PlanError
 from weft.final import ALGORITHMS
 from weft.final.base import Algorithm, Forced, Types
+from weft.final.prefix import prefix
 
 BY_NAME = {a.card.name: a for a in ALGORITHMS}
 FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
@@ -67,7 +68,12 @@ def check_function(function: str, forced: str) -> None:
 
 
 def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:
-    """The algorithm that folds a component over these ranges: the forced one if it may, else the cheapest."""
+    """The algorithm that folds a component over these ranges: the forced one if it may, else the cheapest.
+
+    Rows are counted by prefix differences whatever is forced, for they say which answers exist.
+    """
+    if component == ROWS:
+        return prefix
     monoid, types = folding(component)
     wanted = dict(forced).get(monoid.name) or dict(forced).get(EVERY)
     if wanted is None:

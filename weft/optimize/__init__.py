@@ -1,7 +1,27 @@
 """Optimizers: which queries share which scan and tree. To add one: one file and one line."""
 
+from __future__ import annotations
+
+from weft.optimize.base import Optimizer
+from weft.optimize.exhaustive import exhaustive
+from weft.optimize.insert_then_weave import insert_then_weave
+from weft.optimize.local_search import LOCAL_SEARCHES
+from weft.optimize.no_share import no_share
+from weft.optimize.random_share import random_share
 from weft.optimize.share_all import share_all
+from weft.optimize.tri_weave import tri_weave
+from weft.optimize.weave_share import weave_share
 
-OPTIMIZERS = (share_all,)
+# The oracle, which tries everything, stands last.
+OPTIMIZERS: tuple[Optimizer, ...] = (
+    tri_weave,
+    weave_share,
+    share_all,
+    no_share,
+    random_share,
+    insert_then_weave,
+    *LOCAL_SEARCHES,
+    exhaustive,
+)
 
-__all__ = ["OPTIMIZERS", "share_all"]
+__all__ = ["OPTIMIZERS", "Optimizer"]

@@ -1,20 +1,14 @@
-"""Shared: queries with the same source, predicate, time and grouping share one scan and one tree."""
+"""Shared: all queries of a scan share one tree (000 §4.1, shared time slices)."""
 
 from __future__ import annotations
 
-from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.workload import Bound, Workload
+from weft.optimize.base import Optimizer
+from weft.optimize.problem import Groups, Problem
 
 
-def scan_key(bound: Bound) -> tuple:
-    """What queries must agree on to share a scan."""
-    query = bound.query
-    return query.source, query.where, query.time, query.keys
+def group(problem: Problem) -> Groups:
+    """All together."""
+    return (tuple(range(len(problem.windows))),)
 
 
-def share_all(workload: Workload) -> SharedPlan:
-    """One tree for all queries of a scan."""
-    groups: dict[tuple, list[Bound]] = {}
-    for bound in workload:
-        groups.setdefault(scan_key(bound), []).append(bound)
-    return SharedPlan("share_all", tuple(Scan((Tree(tuple(group)),)) for group in groups.values()))
+share_all = Optimizer("share_all", "Shared", "All queries share one tree.", "000 §4.1", group)

@@ -114,6 +114,15 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
 
 
 def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
-    """The final stage that computes just what an answer stage reads."""
+    """The final stage that computes just what an answer stage reads, each component as the tree folds it.
+
+    Fewer windows may lie on fewer grids; the algorithm of the longest may serve all of its grid.
+    """
     windows = tuple(sorted({window for _, window in stage.queries}))
-    return final_stage(final.keys, windows, stage.components, final.ansi, final.forced)
+    chosen = {final.windows[r.window]: names for grid, names in zip(grids(final.windows), final.algorithms, strict=True)
+              for r in grid.reaches}
+    place = [final.components.index(c) for c in stage.components]
+    algorithms = tuple(
+        tuple(chosen[windows[grid.reaches[-1].window]][i] for i in place) for grid in grids(windows)
+    )
+    return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced)

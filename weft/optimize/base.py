@@ -1,0 +1,24 @@
+"""What every optimizer is: a card and a function from a problem to groups of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.optimize.problem import Groups, Problem
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """An optimizer: `group` says which queries share a tree; `shared`, whether trees share one partial stage.
+
+    `most` is the largest number of queries it takes.
+    """
+
+    name: str
+    title: str
+    about: str
+    paper: str
+    group: Callable[[Problem], Groups]
+    shared: bool = False
+    most: int | None = None

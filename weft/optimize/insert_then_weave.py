@@ -1,0 +1,43 @@
+"""Insert-then-Weave: each query in turn joins the tree it weaves best with; then trees merge (000 §6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from weft.optimize.base import Optimizer
+from weft.optimize.problem import Groups, Problem, Tree
+from weft.optimize.weaving import Loomwork
+
+
+def group(problem: Problem) -> Groups:
+    """Queries in the order they come."""
+    each = replace(problem, by_query=True)
+    trees: list[Tree] = []
+    for query in range(len(each.kinds)):
+        insert(each, trees, each.leaf(query))
+    return each.groups(weave_trees(each, trees))
+
+
+def insert(problem: Problem, trees: list[Tree], leaf: Tree) -> None:
+    """The leaf joins the tree with which it gains most, or stands alone if it gains with none."""
+    merged = [problem.merge(tree, leaf) for tree in trees]
+    gains = [tree.cost + leaf.cost - new.cost for tree, new in zip(trees, merged, strict=True)]
+    best = max(range(len(trees)), key=gains.__getitem__, default=None)
+    if best is not None and gains[best] > 0:
+        trees[best] = merged[best]
+    else:
+        trees.append(leaf)
+
+
+def weave_trees(problem: Problem, trees: list[Tree]) -> list[Tree]:
+    """Merges trees greedily; nothing is known of what they share, so every bound is made exact when it counts."""
+    shared = np.minimum.outer([t.rate for t in trees], [t.rate for t in trees])
+    return Loomwork(problem, trees, shared, exact=False).weave()
+
+
+insert_then_weave = Optimizer(
+    "insert_then_weave", "Insert-then-Weave", "Each query joins the tree it weaves best with; then trees are merged.",
+    "000 §6", group,
+)

@@ -1,0 +1,74 @@
+"""From a workload to a shared plan: queries that can share a scan are handed to an optimizer, scan by scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from difflib import get_close_matches
+
+from weft.cost.model import Model
+from weft.errors import PlanError
+from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.workload import Bound, Workload
+from weft.optimize import OPTIMIZERS
+from weft.optimize.base import Optimizer
+from weft.optimize.problem import Groups, Problem
+
+# The model of a query's scan, and what a query makes of its answers.
+ModelOf = Callable[[Bound], Model]
+Projection = Callable[[Bound], Hashable]
+
+
+def find_optimizer(name: str) -> Optimizer:
+    """The optimizer of a name."""
+    names = {o.name: o for o in OPTIMIZERS}
+    if name not in names:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the optimizers are {', '.join(names)}."
+        raise PlanError(f"there is no optimizer '{name}': {hint}")
+    return names[name]
+
+
+def scan_key(bound: Bound) -> tuple:
+    """What queries must agree on to share a scan."""
+    query = bound.query
+    return query.source, query.where, query.time, query.keys
+
+
+def sharing(workload: Workload) -> list[tuple[Bound, ...]]:
+    """The queries that could share a scan, in order."""
+    groups: dict[tuple, list[Bound]] = {}
+    for bound in workload:
+        groups.setdefault(scan_key(bound), []).append(bound)
+    return [tuple(group) for group in groups.values()]
+
+
+def solve(optimizer: Optimizer, problem: Problem) -> Groups:
+    """The optimizer's groups, if it takes so many queries."""
+    if optimizer.most is not None and len(problem.windows) > optimizer.most:
+        raise PlanError(f"{optimizer.title} takes at most {optimizer.most} queries, not {len(problem.windows)}: "
+                        "use weave_share or tri_weave.")
+    return optimizer.group(problem)
+
+
+def problem_of(queries: Sequence[Bound], optimizer: Optimizer, model: Model, projection: Projection) -> Problem:
+    """The problem of queries that could share a scan; equal projections get equal numbers."""
+    numbers: dict[Hashable, int] = {}
+    projections = tuple(numbers.setdefault(projection(b), len(numbers)) for b in queries)
+    windows = tuple(b.query.window for b in queries)
+    return Problem(windows, model, shared=optimizer.shared, projections=projections)
+
+
+def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, projection: Projection) -> SharedPlan:
+    """The plan an optimizer makes of a workload, each scan's queries priced by the model of their source."""
+    scans = [scan for queries in sharing(workload) for scan in scans_of(queries, optimizer, model, projection)]
+    return SharedPlan(optimizer.name, tuple(scans))
+
+
+def scans_of(queries: Sequence[Bound], optimizer: Optimizer, model: ModelOf, projection: Projection) -> Iterator[Scan]:
+    """One scan with all trees where they share a partial stage, else a scan a tree."""
+    problem = problem_of(queries, optimizer, model(queries[0]), projection)
+    trees = tuple(Tree(tuple(queries[i] for i in group)) for group in solve(optimizer, problem))
+    if optimizer.shared:
+        yield Scan(trees)
+    else:
+        yield from (Scan((tree,)) for tree in trees)
