@@ -10,6 +10,7 @@ from weft.optimize.no_share import no_share
 from weft.optimize.random_share import random_share
 from weft.optimize.share_all import share_all
 from weft.optimize.tri_weave import tri_weave
+from weft.optimize.weave_plain import weave_plain
 from weft.optimize.weave_share import weave_share
 
 # The oracle, which tries everything, stands last.
@@ -20,6 +21,7 @@ OPTIMIZERS: tuple[Optimizer, ...] = (
     no_share,
     random_share,
     insert_then_weave,
+    weave_plain,
     *LOCAL_SEARCHES,
     exhaustive,
 )

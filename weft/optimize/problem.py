@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any
@@ -131,6 +131,13 @@ class Problem:
         """The queries of each tree, in a fixed order."""
         grouped = (tuple(sorted(q for k in tree.kinds for q in self.kinds[k].queries)) for tree in trees)
         return tuple(sorted(grouped))
+
+
+def with_kinds(problem: Problem, windows: tuple[Window, ...], kinds: tuple[Kind, ...], sets: EdgeSets) -> Problem:
+    """A problem of windows whose kinds and edge sets are known already, so that none is made again."""
+    changed = replace(problem, windows=windows)
+    vars(changed).update(kinds=kinds, sets=sets)  # what the cached properties would find
+    return changed
 
 
 @dataclass(frozen=True)
