@@ -1,0 +1,156 @@
+"""The account of a plan: what it costs beside No Share and Shared, and each query's part of that.
+
+What queries use together they pay for equally: the shared partial stage by all queries of a scan, a tree's own base by
+the queries of the tree. Folding is paid for in proportion to what each query's folding would cost alone. So the parts
+add up to the plan's cost, and what is saved adds up to No Share less the plan. A query can save less than nothing:
+others' edges cut its slices finer than it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from weft.cost.model import Pricing, SparkModel
+from weft.model.edges import Density, edges_of
+from weft.model.plan import Scan, SharedPlan
+from weft.model.window import Window
+from weft.model.workload import Bound
+from weft.optimize.plan import Projection, problem_of, scan_key
+from weft.optimize.problem import Groups, PlanCost, Problem, TreeCost, price, union_density
+from weft.optimize.share_all import share_all
+
+
+@dataclass(frozen=True)
+class Share:
+    """One query's part of a plan's cost, and what the query would cost alone."""
+
+    part: float
+    alone: float
+
+    @property
+    def saved(self) -> float:
+        """What sharing saves the query."""
+        return self.alone - self.part
+
+
+@dataclass(frozen=True)
+class Account:
+    """A plan's cost, what No Share and Shared of the same queries cost, and a share for each query, by number."""
+
+    cost: PlanCost
+    no_share: float
+    shared: float
+    shares: tuple[Share, ...]
+
+
+def account(problem: Problem, groups: Groups, factor: float = 1.0) -> Account:
+    """The account of a grouping; `factor` turns the model's unit into one for people.
+
+    No Share and Shared read the source in every tree, also where the plan's trees share one partial stage.
+    """
+    apart = replace(problem, shared=False)
+    alone, cost = costs_alone(apart), price(problem, groups)
+    everyone = (tuple(range(len(problem.windows))),)
+    same = not problem.shared and len(groups) == 1
+    shared = cost.total if same else price(apart, everyone).total
+    shares = tuple(Share(part * factor, one.total * factor)
+                   for part, one in zip(split(problem, cost, alone), alone, strict=True))
+    return Account(scaled(cost, factor), sum(one.total for one in alone) * factor, shared * factor, shares)
+
+
+def costs_alone(apart: Problem) -> tuple[PlanCost, ...]:
+    """What each query costs as the only one; equal windows are priced once."""
+    priced: dict[Window, PlanCost] = {}
+    for i, window in enumerate(apart.windows):
+        if window not in priced:
+            priced[window] = price(apart, ((i,),))
+    return tuple(priced[window] for window in apart.windows)
+
+
+def split(problem: Problem, cost: PlanCost, alone: Sequence[PlanCost]) -> list[float]:
+    """Each query's part of a plan's cost."""
+    parts = [problem.pricing.once / len(problem.windows)] * len(problem.windows)
+    for tree in cost.trees:
+        for query, part in parts_of(tree, problem.pricing, [alone[q].final for q in tree.queries]):
+            parts[query] += part
+    return parts
+
+
+def parts_of(tree: TreeCost, pricing: Pricing, folds: Sequence[float]) -> Iterator[tuple[int, float]]:
+    """Each query's part of its tree: an equal one of the base, and of the folding as its own would have it."""
+    base, size, whole = float(pricing.base(float(tree.edge_rate.value))), len(folds), sum(folds)
+    for query, fold in zip(tree.queries, folds, strict=True):
+        # Windows of a single slice fold nothing alone (001 Eq. 4); then all pay the same.
+        weight = fold / whole if whole else 1 / size
+        yield query, base / size + (tree.cost - base) * weight
+
+
+def scaled(cost: PlanCost, factor: float) -> PlanCost:
+    """The same cost in another unit."""
+    trees = tuple(replace(tree, cost=tree.cost * factor) for tree in cost.trees)
+    return PlanCost(cost.total * factor, cost.partial * factor, cost.final * factor, trees)
+
+
+@dataclass(frozen=True)
+class ScanAccount:
+    """The account of one scan in seconds for the whole span, its queries numbered tree by tree."""
+
+    model: SparkModel
+    measured: bool
+    edge_rate: Density
+    account: Account
+
+
+@dataclass(frozen=True)
+class PlanAccount:
+    """The accounts of a plan's scans, in order; `shared` is one tree for all queries that could share a scan."""
+
+    scans: tuple[ScanAccount, ...]
+    shared: float
+
+    @property
+    def cost(self) -> float:
+        """The whole plan."""
+        return sum(scan.account.cost.total for scan in self.scans)
+
+    @property
+    def no_share(self) -> float:
+        """Every query alone."""
+        return sum(scan.account.no_share for scan in self.scans)
+
+
+def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], projection: Projection,
+                 measured: Container[tuple] = ()) -> PlanAccount:
+    """The account of a plan under the model of each scan; `measured` holds the keys of scans whose source was read."""
+    accounts = tuple(account_scan(scan, model(scan.head), projection, measured) for scan in plan.scans)
+    groups: dict[tuple, list[int]] = {}
+    for i, scan in enumerate(plan.scans):
+        groups.setdefault(scan_key(scan.head), []).append(i)
+    shared = sum(shared_cost(plan, accounts, found, projection) for found in groups.values())
+    return PlanAccount(accounts, shared)
+
+
+def account_scan(scan: Scan, model: SparkModel, projection: Projection, measured: Container[tuple]) -> ScanAccount:
+    """One scan, priced as it is: trees that share its partial stage, or a tree of its own."""
+    apart = problem_of(scan.queries, share_all, model, projection)
+    problem = replace(apart, shared=len(scan.trees) > 1)
+    groups, done = [], 0
+    for tree in scan.trees:
+        groups.append(tuple(range(done, done + len(tree.queries))))
+        done += len(tree.queries)
+    found = account(problem, tuple(groups), model.span)
+    only = found.cost.trees[0].edge_rate if len(scan.trees) == 1 else None
+    rate = only or union_density(tuple({edges_of(w) for w in scan.windows}))
+    return ScanAccount(model, scan_key(scan.head) in measured, rate, found)
+
+
+def shared_cost(plan: SharedPlan, accounts: Sequence[ScanAccount], scans: Sequence[int],
+                projection: Projection) -> float:
+    """What one tree costs for all queries of scans that could be one."""
+    model = accounts[scans[0]].model
+    if len(scans) == 1:
+        return accounts[scans[0]].account.shared
+    queries = [b for i in scans for b in plan.scans[i].queries]
+    problem = problem_of(queries, share_all, model, projection)
+    return price(problem, (tuple(range(len(queries))),)).total * model.span
