@@ -62,7 +62,7 @@ class Bulk:
 
     def slide(self, monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
         """For each length q, ascending, the fold of cells p … p + q − 1 for every p < size."""
-        if len(lengths) == 1 and size > TILE:
+        if len(lengths) == 1 and size > TILE and self.card.engine == "numpy":  # compiled ones take no more than a pass
             return iter((self.slide_tiles(monoid, cells, lengths[0], size),))
         return self.slide_line(monoid, cells, lengths, size)
 

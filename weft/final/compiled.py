@@ -51,6 +51,22 @@ def _store6(state, i, value):
 STORES = {1: _store1, 2: _store2, 5: _store5, 6: _store6}
 
 
+@overload(values.peek)
+def peek(array, i):
+    """No look for negative indices here either."""
+    return lambda array, i: array[np.uintp(i)]
+
+
+@overload(values.poke)
+def poke(array, i, value):
+    """The same the other way."""
+    return _poke
+
+
+def _poke(array, i, value):
+    array[np.uintp(i)] = value
+
+
 @overload(values.combine)
 def combine(op, a, b):
     """The monoid's function for this type."""

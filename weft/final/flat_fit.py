@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.final.base import Bound, Card
 from weft.final.jit import Kernel
 from weft.final.sequential import Room, Sequential, power
-from weft.final.values import begin_of, combine, end_of, load, store
+from weft.final.values import begin_of, combine, end_of, load, peek, poke, store
 
 CARD = Card(
     name="flat_fit",
@@ -36,7 +36,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
             end = end_of(dense, hi, ahead, step) if step < last else total
             while inserted < end:
                 store(values, base + (inserted & mask), load(cells, shift + inserted))
-                reach[inserted & mask] = inserted + 1
+                poke(reach, inserted & mask, inserted + 1)
                 inserted += 1
             if step == last:
                 break
@@ -45,17 +45,19 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 if place == end:
                     store(out, step * count + r, load(identity, 0))
                     continue
-                while reach[place & mask] < end:
-                    scratch[top] = place
+                ahead_of = peek(reach, place & mask)
+                while ahead_of < end:
+                    poke(scratch, top, place)
                     top += 1
-                    place = reach[place & mask]
+                    place = ahead_of
+                    ahead_of = peek(reach, place & mask)
                 fold = load(values, base + (place & mask))
                 while top > 0:
                     top -= 1
-                    place = scratch[top]
-                    fold = combine(op, load(values, base + (place & mask)), fold)
-                    store(values, base + (place & mask), fold)
-                    reach[place & mask] = end
+                    place = peek(scratch, top) & mask
+                    fold = combine(op, load(values, base + place), fold)
+                    store(values, base + place, fold)
+                    poke(reach, place, end)
                 store(out, step * count + r, fold)
         seen[key] = inserted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.final.base import Bound, Card
 from weft.final.jit import Kernel
 from weft.final.sequential import Room, Sequential, power
-from weft.final.values import beats, begin_of, end_of, load, store
+from weft.final.values import beats, begin_of, end_of, load, peek, poke, store
 
 CARD = Card(
     name="slick_deque",
@@ -39,7 +39,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
         for step in range(first, last + 1):
             end = end_of(dense, hi, ahead, step) if step < last else total
             begin = begin_of(dense, lo, reach, end, step, count - 1) if step < last else 0
-            while head < tail and which[head & mask] < begin:
+            while head < tail and peek(which, head & mask) < begin:
                 head += 1
             if begin > inserted:
                 inserted = begin
@@ -50,7 +50,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                     newest = load(values, base + ((tail - 1) & mask))
                 newest = value
                 store(values, base + (tail & mask), value)
-                which[tail & mask] = inserted
+                poke(which, tail & mask, inserted)
                 tail += 1
                 inserted += 1
             if step == last:
@@ -58,7 +58,7 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
             entry = head
             for r in range(count - 1, -1, -1):
                 begin = begin_of(dense, lo, ranges[r], end, step, r)
-                while entry < tail and which[entry & mask] < begin:
+                while entry < tail and peek(which, entry & mask) < begin:
                     entry += 1
                 if begin == end:
                     store(out, step * count + r, load(identity, 0))

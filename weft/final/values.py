@@ -196,6 +196,16 @@ def store(state: State, i: int, value: Any) -> None:
             target[i] = field
 
 
+def peek(array, i):
+    """Element i of an array."""
+    return array[i]
+
+
+def poke(array, i, value):
+    """Put an element into an array."""
+    array[i] = value
+
+
 def combine(op: tuple, a: Any, b: Any) -> Any:
     """The earlier value a and the later value b as one."""
     COMBINES[0] += 1
