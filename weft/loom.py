@@ -17,6 +17,7 @@ from weft.io.sources import read_source
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.workload import Bound
+from weft.optimize import OPTIMIZERS
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Results, parts_of
 from weft.spark.check import Checker
@@ -31,7 +32,8 @@ from weft.stages.explain import Explanation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OPTIMIZER = "tri_weave"
+# The first of the family, TriWeave: reading the input twice costs more than finer slices.
+OPTIMIZER = OPTIMIZERS[0].name
 Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
 TIMES = ("timestamp", "timestamp_ntz", "date", "string")
@@ -143,10 +145,11 @@ class Loom:
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
         algorithm: Forcing = None,
+        optimizer: str = OPTIMIZER,
     ) -> Verification:
-        """Run every query natively as well and compare row by row; `algorithm` forces one as in `plan`."""
+        """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
-        with self.run(queries=[q.name for q in chosen], algorithm=algorithm) as results:
+        with self.run(queries=[q.name for q in chosen], algorithm=algorithm, optimizer=optimizer) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weft.cli.forcing import chosen_algorithm
+from weft.cli.choice import Choice
+from weft.cli.forcing import chosen
 from weft.cli.init import create_project
-from weft.cli.output import AT_FAULT, Output
+from weft.cli.output import AT_FAULT, Output, Report
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, verdicts, written
 from weft.cli.weaving import weave, weave_all
 from weft.io.sinks import Sink, parse_sink
 from weft.spark.ship import package_zip
+
+if TYPE_CHECKING:
+    from weft.loom import Loom
 
 
 def init(output: Output, folder: Path) -> None:
@@ -33,32 +37,42 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
         woven = weave(project, only, report)
     if woven.faults:
         raise output.fail(woven.faults, AT_FAULT)
-    if project.algorithm:
-        woven.loom.plan(algorithm=project.algorithm)  # raises where it must not fold what the queries ask
+    if project.algorithm or project.optimizer:
+        woven.loom.plan(**chosen(project, Choice()))  # raises where they cannot plan what the queries ask
     names = [query.name for query in woven.queries]
     output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
 
 
-def plan(output: Output, folder: Path | None, only: list[str], forced: list[str], html: Path | None) -> None:
+def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, html: Path | None) -> None:
     """Shows the shared plan, and writes its page."""
     project = load_project(folder)
-    algorithm = chosen_algorithm(project, forced)
+    made_with = chosen(project, choice)
     with output.progress("starting Spark") as report:
-        explanation = weave_all(project, only, report).loom.explain(algorithm=algorithm)
+        loom = weave_all(project, only, report).loom
+        measure(loom, choice, report)
+        explanation = loom.explain(**made_with)
     if html:
         html.write_text(explanation.to_html(), encoding="utf-8")
     output.show(explanation.to_dict(), str(explanation), *([f"Wrote {html}"] if html else []))
 
 
-def run(output: Output, folder: Path | None, only: list[str], forced: list[str], sink_text: str | None) -> None:
+def measure(loom: Loom, choice: Choice, report: Report) -> None:
+    """Counts the sources' rows where the user asks for it."""
+    if choice.measure:
+        report(0, 1, "measuring the sources")
+        loom.measure()
+
+
+def run(output: Output, folder: Path | None, only: list[str], choice: Choice, sink_text: str | None) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
-    sink, algorithm = chosen_sink(project, sink_text), chosen_algorithm(project, forced)
+    sink, made_with = chosen_sink(project, sink_text), chosen(project, choice)
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
+        measure(woven.loom, choice, report)
         began = time.perf_counter()
         target = sink_argument(sink)
-        results = woven.loom.run(sink=target, queries=only or None, progress=report, algorithm=algorithm)
+        results = woven.loom.run(sink=target, queries=only or None, progress=report, **made_with)
     seconds = time.perf_counter() - began
     order = [query.name for query in woven.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))
@@ -66,13 +80,13 @@ def run(output: Output, folder: Path | None, only: list[str], forced: list[str],
     output.show({**data, "queries": rows}, *written(rows, sink, seconds))
 
 
-def verify(output: Output, folder: Path | None, only: list[str], forced: list[str]) -> None:
+def verify(output: Output, folder: Path | None, only: list[str], choice: Choice) -> None:
     """Compares every query with Spark's own answer and says where they differ."""
     project = load_project(folder)
-    algorithm = chosen_algorithm(project, forced)
+    made_with = chosen(project, choice)
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
-        outcome = woven.loom.verify(queries=only or None, progress=report, algorithm=algorithm)
+        outcome = woven.loom.verify(queries=only or None, progress=report, **made_with)
     data: dict[str, Any] = {"ok": outcome.ok, **outcome.to_dict()}
     output.show(data, verdicts(outcome.results), *differences(outcome.results))
     if not outcome.ok:

@@ -1,14 +1,18 @@
-"""The final algorithms that the user insists on, as the command line spells them."""
+"""The algorithms and the optimizer that the user insists on, as the command line spells them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
 
+from weft.cli.choice import Choice
 from weft.cli.project import Project
 from weft.errors import PlanError
 from weft.final.choose import EVERY, forced_pairs
+from weft.optimize import OPTIMIZERS, Optimizer
+from weft.optimize.plan import find_optimizer
 
 
 def chosen_algorithm(project: Project, texts: Sequence[str]) -> Mapping[str, str] | None:
@@ -36,3 +40,17 @@ def pair_of(text: str) -> tuple[str, str]:
 def wrong(reason: str) -> typer.BadParameter:
     """The error of wrong usage."""
     return typer.BadParameter(reason, param_hint="--algorithm")
+
+
+def chosen_optimizer(name: str | None) -> Optimizer:
+    """The optimizer that the command line names, else the first of all; a name that there is not is wrong usage."""
+    try:
+        return OPTIMIZERS[0] if name is None else find_optimizer(name)
+    except PlanError as error:
+        raise typer.BadParameter(str(error), param_hint="--optimizer") from error
+
+
+def chosen(project: Project, choice: Choice) -> dict[str, Any]:
+    """What a plan is made with, as `Loom.plan`, `explain`, `run` and `verify` take it."""
+    name = project.optimizer if choice.optimizer is None else choice.optimizer
+    return {"algorithm": chosen_algorithm(project, choice.algorithms), "optimizer": chosen_optimizer(name).name}

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from weft import __version__
+from weft.cli.choice import Choice
 from weft.cli.options import (
     AlgorithmOption,
     DebugOption,
     FolderArgument,
+    HoursOption,
     HtmlOption,
     JsonOption,
+    KeysOption,
+    MeasureOption,
+    ModelOption,
+    OptimizerOption,
     ProjectOption,
     QueryOption,
+    RateOption,
     ResetOption,
+    RowsOption,
     ShowOption,
     SinkOption,
+    WindowsOption,
     ZipArgument,
 )
 from weft.cli.output import reporting
@@ -40,6 +50,13 @@ def print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"weft {__version__}")
         raise typer.Exit
+
+
+def refuse(options: Mapping[str, object], reason: str) -> None:
+    """Raises at the first option that was given and must not be."""
+    for name, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(reason, param_hint=name)
 
 
 @app.callback()
@@ -74,20 +91,39 @@ def check(
         commands.check(output, project, query or [])
 
 
-@app.command(epilog="Examples: weft plan --html plan.html; weft plan --algorithm max=doubling --algorithm add=chain")
+@app.command(
+    epilog="Examples: weft plan --html plan.html; weft plan --optimizer weave_share --measure; "
+    "weft plan --windows 16/4,10/5,8/4 --rate 1.2 --optimizer weave_share"
+)
 def plan(
     project: ProjectOption = None,
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
+    optimizer: OptimizerOption = None,
+    measure: MeasureOption = False,
     html: HtmlOption = None,
+    windows: WindowsOption = None,
+    model: ModelOption = None,
+    rate: RateOption = None,
+    rows: RowsOption = None,
+    keys: KeysOption = None,
+    hours: HoursOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what the queries share and how they will run."""
-    from weft.cli import commands
+    """Show what the queries share, how they will run and what that costs; or what windows would cost (--windows)."""
+    from weft.cli import commands, what_if
 
+    of_project = {"--project": project, "--query": query or None, "--measure": measure or None, "--html": html}
+    of_windows = {"--model": model, "--rate": rate, "--rows": rows, "--keys": keys, "--hours": hours}
     with reporting(as_json, debug) as output:
-        commands.plan(output, project, query or [], algorithm or [], html)
+        if windows:
+            refuse(of_project, "this is for a project, and --windows plans without one: leave one of them out.")
+            asked = what_if.Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours)
+            what_if.what_if(output, asked)
+        else:
+            refuse(of_windows, "this is for a plan of --windows: give some, or leave it out.")
+            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure), html)
 
 
 @app.command(epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json")
@@ -95,6 +131,8 @@ def run(
     project: ProjectOption = None,
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
+    optimizer: OptimizerOption = None,
+    measure: MeasureOption = False,
     sink: SinkOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -103,14 +141,15 @@ def run(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.run(output, project, query or [], algorithm or [], sink)
+        commands.run(output, project, query or [], Choice(algorithm or [], optimizer, measure), sink)
 
 
-@app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc")
+@app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")
 def verify(
     project: ProjectOption = None,
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
+    optimizer: OptimizerOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -118,7 +157,7 @@ def verify(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.verify(output, project, query or [], algorithm or [])
+        commands.verify(output, project, query or [], Choice(algorithm or [], optimizer))
 
 
 @app.command(

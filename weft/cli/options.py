@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from weft.optimize import OPTIMIZERS
+
+WHAT_IF = "What if: --windows"
+
 ProjectOption = Annotated[
     Path | None,
     typer.Option(
@@ -32,6 +36,62 @@ AlgorithmOption = Annotated[
         "Give it again for more. docs/algorithms.md lists them.",
         show_default=False,
     ),
+]
+OptimizerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--optimizer",
+        "-o",
+        metavar="NAME",
+        help=f"Group the queries into trees with this optimizer: {', '.join(o.name for o in OPTIMIZERS)}. "
+        f"{OPTIMIZERS[0].name} unless weft.toml names another. docs/planning.md describes them.",
+        show_default=False,
+    ),
+]
+MeasureOption = Annotated[
+    bool,
+    typer.Option("--measure", help="First count the rows, keys and time of every source, one pass each; plans are then "
+                 "priced for them."),
+]
+WindowsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--windows",
+        "-w",
+        metavar="WINDOWS",
+        help='Plan these windows instead of a project, without data or Spark: "16/4,10/5@2" in any unit, "10m/1m" in '
+        "us, ms, s, m, h or d, or @FILE with one a line. Give it again for more.",
+        show_default=False,
+        rich_help_panel=WHAT_IF,
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="What a plan of --windows costs: paper (operations per unit of time; needs --rate; --algorithm names its "
+        "technique, panes if not) or spark (seconds).  [default: paper]",
+        show_default=False,
+        rich_help_panel=WHAT_IF,
+    ),
+]
+RateOption = Annotated[
+    float | None,
+    typer.Option("--rate", help="Tuples per unit of time, per second where windows are durations (paper).",
+                 show_default=False, rich_help_panel=WHAT_IF),
+]
+RowsOption = Annotated[
+    float | None,
+    typer.Option("--rows", help="Rows of the source (spark).", show_default="2 million", rich_help_panel=WHAT_IF),
+]
+KeysOption = Annotated[
+    float | None,
+    typer.Option("--keys", help="Distinct keys of the source (spark).", show_default="1000", rich_help_panel=WHAT_IF),
+]
+HoursOption = Annotated[
+    float | None,
+    typer.Option("--hours", help="Hours that its rows span (spark).", show_default="10", rich_help_panel=WHAT_IF),
 ]
 SinkOption = Annotated[
     str | None,

@@ -13,6 +13,7 @@ from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
 from weft.io.formats import READABLE, find, is_remote, listed
 from weft.io.sinks import Sink, make_sink
+from weft.optimize.plan import find_optimizer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -39,6 +40,7 @@ class Project:
     files: tuple[str, ...] = ("queries/*.sql",)
     spark: Mapping[str, str] = field(default_factory=dict)
     algorithm: Mapping[str, str] = field(default_factory=dict)
+    optimizer: str | None = None
 
 
 def find_project(start: Path) -> Path:
@@ -75,6 +77,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         files=build_files(data.get("queries", {}).get("files", ["queries/*.sql"])),
         spark=build_spark(data.get("spark", {})),
         algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
+        optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
     )
 
 
@@ -119,6 +122,14 @@ def build_algorithm(value: str | dict[str, Any]) -> dict[str, str]:
         return dict(forced_pairs({function: str(name) for function, name in named.items()}))
     except PlanError as error:
         raise ProjectError(f"{FILE}: plan.algorithm: {error}") from error
+
+
+def build_optimizer(name: str | None) -> str | None:
+    """The name of an optimizer that there is, or None where Weft's own choice holds."""
+    try:
+        return None if name is None else find_optimizer(name).name
+    except PlanError as error:
+        raise ProjectError(f"{FILE}: plan.optimizer: {error}") from error
 
 
 def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from weft.io.sinks import Sink
 
-NUMBERS = ("rows", "Spark's rows", "seconds")
-PLURALS = {"query": "queries", "row": "rows"}
+NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice")
+PLURALS = {"query": "queries", "row": "rows", "tree": "trees"}
 
 
 def counted(number: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from weft.cli.init import create_project
 from weft.cli.main import app
 from weft.errors import Place, PlanError, RefusedError, RunError, SourceError
+from weft.optimize import OPTIMIZERS
 
 Weft = Callable[..., Result]
 
@@ -27,6 +28,11 @@ class FakeLoom:
         self.names: list[str] = []
         self.sink: Any = None
         self.algorithm: Any = None
+        self.optimizer: Any = None
+        self.measured = False
+
+    def measure(self) -> None:
+        self.measured = True
 
     def source(self, name: str, path: str, **options: Any) -> None:
         if not Path(path).exists():
@@ -38,17 +44,20 @@ class FakeLoom:
                 raise RefusedError(name, "joins do not run yet.", place=Place(number, line.index("JOIN") + 1))
         self.names.append(name)
 
-    def plan(self, algorithm: Any) -> None:
+    def plan(self, algorithm: Any, optimizer: str) -> None:
+        self.algorithm, self.optimizer = algorithm, optimizer
+        if optimizer == "exhaustive":
+            raise PlanError("Exhaustive takes at most 10 queries, not 11.")
         if algorithm == {"add": "prefix"}:
             raise PlanError("'prefix' cannot fold sum(price).")
 
-    def explain(self, algorithm: Any) -> Any:
-        self.plan(algorithm)
-        self.algorithm = algorithm
+    def explain(self, algorithm: Any, optimizer: str) -> Any:
+        self.plan(algorithm, optimizer)
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
 
-    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any) -> Any:
+    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any, optimizer: str) -> Any:
+        self.plan(None, optimizer)
         self.algorithm = algorithm
         print("noise")
         progress(1, 2, "half")
@@ -58,8 +67,8 @@ class FakeLoom:
         path = None if sink == "noop" else f"{sink['path']}/x"
         return SimpleNamespace(report=[{"query": name, "path": path, "seconds": 0.5} for name in self.names])
 
-    def verify(self, queries: Any, progress: Any, algorithm: Any) -> Any:
-        self.algorithm = algorithm
+    def verify(self, queries: Any, progress: Any, algorithm: Any, optimizer: str) -> Any:
+        self.algorithm, self.optimizer = algorithm, optimizer
         same = {"ok": True, "rows": 3, "native_rows": 3, "differences": [], "seconds": 0.1}
         results = [SimpleNamespace(query=name, **same) for name in self.names]
         if self.outcome == "differs":
@@ -255,6 +264,38 @@ def test_check_names_an_algorithm_of_the_project_that_must_not_fold(weft: Weft) 
         file.write("\n[plan]\nalgorithm = { add = 'prefix' }\n")
     result = weft("check")
     assert (result.exit_code, result.stderr) == (1, "'prefix' cannot fold sum(price).\n")
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "verify"])
+def test_an_optimizer_is_named(weft: Weft, loom: FakeLoom, command: str) -> None:
+    assert weft(command).exit_code == 0 and loom.optimizer == OPTIMIZERS[0].name
+    assert weft(command, "--optimizer", "weave_share").exit_code == 0 and loom.optimizer == "weave_share"
+    with Path("weft.toml").open("a") as file:
+        file.write("\n[plan]\noptimizer = 'share_all'\n")
+    assert weft(command).exit_code == 0 and loom.optimizer == "share_all"
+    assert weft(command, "-o", "no_share").exit_code == 0 and loom.optimizer == "no_share"
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "verify"])
+def test_an_optimizer_that_there_is_not_is_wrong_usage(weft: Weft, loom: FakeLoom, command: str) -> None:
+    result = weft(command, "--optimizer", "weave_sare")
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert result.exit_code == 2 and "did you mean 'weave_share'?" in shown and "--optimizer" in shown
+    assert loom.names == []  # nothing has started
+
+
+def test_too_many_queries_for_an_optimizer_are_at_fault(weft: Weft) -> None:
+    result = weft("plan", "--optimizer", "exhaustive")
+    assert (result.exit_code, result.stderr) == (1, "Exhaustive takes at most 10 queries, not 11.\n")
+    with Path("weft.toml").open("a") as file:
+        file.write("\n[plan]\noptimizer = 'exhaustive'\n")
+    assert weft("check").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_sources_are_measured_where_that_is_asked(weft: Weft, loom: FakeLoom, command: str) -> None:
+    assert weft(command).exit_code == 0 and not loom.measured
+    assert weft(command, "--measure").exit_code == 0 and loom.measured
 
 
 def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,8 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
         format = "noop"
         [queries]
         files = ["x.sql"]
+        [plan]
+        optimizer = "weave_share"
         [plan.algorithm]
         max = "slick_deque"
     """
@@ -58,6 +60,7 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     assert project.sink == Sink("noop")
     assert project.files == ("x.sql",)
     assert project.algorithm == {"max": "slick_deque"}
+    assert project.optimizer == "weave_share"
 
 
 def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
@@ -88,6 +91,8 @@ def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
         (GOOD + "[plan]\nalgorithm = 'chian'", "plan.algorithm: there is no algorithm 'chian': did you mean 'chain'?"),
         (GOOD + "[plan.algorithm]\nsum = 'chain'", "cannot force 'chain' for 'sum': did you mean 'add'?"),
         (GOOD + "[plan.algorithm]\nmax = 3", "there is no algorithm '3'"),
+        (GOOD + "[plan]\noptimizer = 'tri_weav'", "plan.optimizer: there is no optimizer 'tri_weav': did you mean"),
+        (GOOD + "[plan]\noptimizer = 3", "'plan.optimizer' must be a string"),
         ("[sources.a", "weft.toml is not TOML"),
     ],
 )

@@ -1,0 +1,15 @@
+"""What the user insists on when a plan is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Final algorithms as the command line spells them, an optimizer, and whether sources are measured first."""
+
+    algorithms: Sequence[str] = ()
+    optimizer: str | None = None
+    measure: bool = False
