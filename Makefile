@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test check bench bench-final lock clean
+.PHONY: help setup java demo test check bench bench-final bench-plans lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -33,6 +33,10 @@ bench: setup              ## measure many windows against one pass, Spark's own 
 FINAL := final_single final_multi final_ragged final_numerics deque_length
 bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps, rounding (ARGS=--quick for a small run)
 	@set -e; for name in $(FINAL); do $(BIN)/python bench/$$name.py $(ARGS); done
+
+PLANS := queries rate overlap skew incremental optimizations counting techniques scale quality
+bench-plans: $(READY)     ## measure the plans of the optimizers: the papers' figures, time, quality (ARGS=--quick)
+	@set -e; for name in $(PLANS); do $(BIN)/python bench/plan_$$name.py $(ARGS); done
 
 lock:                     ## remake requirements.lock from pyproject.toml
 	@test -x $(BIN)/python || python3 -m venv .venv
