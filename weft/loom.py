@@ -18,6 +18,7 @@ from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
+from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Results, parts_of
 from weft.spark.check import Checker
@@ -119,9 +120,9 @@ class Loom:
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:
-        """The plan as text, JSON, HTML and a picture."""
+        """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
         plan = self.plan(queries, algorithm, optimizer)
-        return Explanation(plan, build(plan, self._ansi))
+        return Explanation(plan, build(plan, self._ansi), account_plan(plan, self._model, projection, self._statistics))
 
     def run(
         self,

@@ -18,7 +18,7 @@ from weft.cli.windows import Given, read_windows
 from weft.cost.model import Model, PaperModel, SparkModel, find_technique
 from weft.errors import PlanError
 from weft.model.edges import Density
-from weft.optimize.account import Account, account
+from weft.optimize.account import Account, account, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.base import Optimizer
 from weft.optimize.plan import solve
 from weft.optimize.problem import Problem
@@ -164,31 +164,16 @@ def to_dict(reply: Reply) -> dict[str, Any]:
         "optimizer": reply.optimizer.name,
         "model": reply.reckoning.model.name,
         **facts,
-        "cost": tidy(found.cost.total),
-        "partial_cost": tidy(found.cost.partial),
-        "final_cost": tidy(found.cost.final),
+        **plain_costs(found),
         "shared_partial_cost": tidy(reply.once),
-        "no_share_cost": tidy(found.no_share),
-        "shared_cost": tidy(found.shared),
         "trees": [
-            {"windows": [given.texts[q] for q in tree.queries], **rate_dict(tree.edge_rate, given.ticks),
+            {"windows": [given.texts[q] for q in tree.queries], **plain_rate(tree.edge_rate, given.ticks),
              "overlap": tidy(tree.omega), "cost": tidy(tree.cost)}
             for tree in found.cost.trees
         ],
-        "queries": [{"window": text, "cost": tidy(share.part), "alone": tidy(share.alone), "saved": tidy(share.saved)}
+        "queries": [{"window": text, **plain_share(share)}
                     for text, share in zip(given.texts, found.shares, strict=True)],
     }
-
-
-def rate_dict(rate: Density, ticks: int) -> dict[str, Any]:
-    """An edge rate per unit of time, and whether it was counted or sampled."""
-    return {"edge_rate": tidy(float(rate.value * ticks)), "edge_rate_exact": rate.exact,
-            "edge_rate_error": tidy(rate.error * ticks)}
-
-
-def tidy(value: float) -> float:
-    """A number without the last digits, which only rounding put there."""
-    return float(f"{value:.12g}")
 
 
 def pages(reply: Reply) -> Iterator[RenderableType]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from weft.cost.model import Pricing, SparkModel
 from weft.model.edges import Density, edges_of
@@ -90,6 +91,29 @@ def scaled(cost: PlanCost, factor: float) -> PlanCost:
     """The same cost in another unit."""
     trees = tuple(replace(tree, cost=tree.cost * factor) for tree in cost.trees)
     return PlanCost(cost.total * factor, cost.partial * factor, cost.final * factor, trees)
+
+
+def plain_rate(rate: Density, ticks: int) -> dict[str, Any]:
+    """An edge rate per unit of time that has so many ticks, and whether it was counted or sampled."""
+    return {"edge_rate": tidy(float(rate.value * ticks)), "edge_rate_exact": rate.exact,
+            "edge_rate_error": tidy(rate.error * ticks)}
+
+
+def plain_share(share: Share) -> dict[str, float]:
+    """One query's share as plain values."""
+    return {"cost": tidy(share.part), "alone": tidy(share.alone), "saved": tidy(share.saved)}
+
+
+def plain_costs(found: Account) -> dict[str, float]:
+    """A plan's cost and its extremes as plain values."""
+    return {"cost": tidy(found.cost.total), "partial_cost": tidy(found.cost.partial),
+            "final_cost": tidy(found.cost.final), "no_share_cost": tidy(found.no_share),
+            "shared_cost": tidy(found.shared)}
+
+
+def tidy(value: float) -> float:
+    """A number without the last digits, which only rounding put there."""
+    return float(f"{value:.12g}")
 
 
 @dataclass(frozen=True)

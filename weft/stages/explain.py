@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model.edges import composite_slide, count_edges
-from weft.model.plan import Scan, SharedPlan
-from weft.model.window import duration
-from weft.stages.build import ScanStages
+from weft.model.edges import Density, composite_slide
+from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.window import Window, duration
+from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
+from weft.optimize.problem import TreeCost
+from weft.stages.build import ScanStages, TreeStages
 from weft.stages.definition import FinalStage
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6
+QUERIES_SHOWN = 12
+SECOND = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -20,15 +24,23 @@ class Explanation:
 
     plan: SharedPlan
     stages: tuple[ScanStages, ...]
+    account: PlanAccount
 
     def to_dict(self) -> dict:
-        """The plan as plain values."""
-        scans = [scan_dict(*pair) for pair in zip(self.plan.scans, self.stages, strict=True)]
-        return {"optimizer": self.plan.optimizer, "totals": totals(self.plan, self.stages), "scans": scans}
+        """The plan as plain values; costs are seconds."""
+        parts = zip(self.plan.scans, self.stages, self.account.scans, strict=True)
+        return {
+            "optimizer": self.plan.optimizer,
+            "totals": totals(self.plan, self.stages),
+            "cost": cost_dict(self.account),
+            "scans": [scan_dict(*part) for part in parts],
+            "queries": queries_dict(self.plan, self.account),
+        }
 
     def __str__(self) -> str:
         plan = self.to_dict()
-        return "\n".join([summary(plan["totals"]), *(line for scan in plan["scans"] for line in lines(scan))])
+        scans = (line for scan in plan["scans"] for line in lines(scan))
+        return "\n".join([summary(plan["totals"]), price(plan), *scans, *payers(plan["queries"])])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -65,24 +77,59 @@ def summary(total: dict) -> str:
     )
 
 
-def scan_dict(scan: Scan, stages: ScanStages) -> dict:
+def cost_dict(account: PlanAccount) -> dict:
+    """What the plan costs, and what its queries would cost apart or in one tree a scan."""
+    return {"model": "spark", "unit": "seconds", "cost": tidy(account.cost), "no_share_cost": tidy(account.no_share),
+            "shared_cost": tidy(account.shared)}
+
+
+def price(plan: dict) -> str:
+    """One sentence on what the plan costs."""
+    cost = plan["cost"]
+    others = f"No Share takes {seconds(cost['no_share_cost'])}, Shared {seconds(cost['shared_cost'])}"
+    return f"{plan['optimizer']} takes {seconds(cost['cost'])}, {others}; answers come on top, in any plan alike."
+
+
+def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:
     """One scan as plain values."""
-    partial = stages.partial
+    partial, trees = stages.partial, zip(scan.trees, stages.trees, found.account.cost.trees, strict=True)
     return {
         "source": partial.source,
         "where": partial.where,
         "time": partial.time,
         "keys": list(partial.keys),
         "components": [str(c) for c in partial.components],
-        "slices": slices_dict(scan),
-        "trees": [
-            {"windows": [str(w) for w in tree.windows], "queries": [b.query.name for b in tree.queries],
-             "reads": {b.query.name: str(b.query.window) for b in tree.queries},
-             "algorithms": algorithms_dict(built.final),
-             "projections": [[name for name, _ in stage.queries] for stage in built.answers]}
-            for tree, built in zip(scan.trees, stages.trees, strict=True)
-        ],
+        "slices": slices_dict(scan.windows, found.edge_rate),
+        **plain_costs(found.account),
+        "reckoned_for": source_dict(found),
+        "trees": [tree_dict(*tree) for tree in trees],
     }
+
+
+def source_dict(found: ScanAccount) -> dict:
+    """What the model takes the scan's source for."""
+    model = found.model
+    return {"rows": round(model.rate * model.span), "keys": round(model.keys), "hours": model.span / SECOND / 3600,
+            "measured": found.measured}
+
+
+def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:
+    """One tree as plain values."""
+    return {
+        "windows": [str(w) for w in tree.windows],
+        "queries": [b.query.name for b in tree.queries],
+        "reads": {b.query.name: str(b.query.window) for b in tree.queries},
+        "slices": slices_dict(tree.windows, cost.edge_rate),
+        "cost": tidy(cost.cost),
+        "algorithms": algorithms_dict(stages.final),
+        "projections": [[name for name, _ in stage.queries] for stage in stages.answers],
+    }
+
+
+def queries_dict(plan: SharedPlan, found: PlanAccount) -> dict[str, dict]:
+    """Each query's part of the cost, what it would cost alone, and what sharing saves it."""
+    shares = (share for scan in found.scans for share in scan.account.shares)
+    return {b.query.name: plain_share(share) for b, share in zip(plan.queries, shares, strict=True)}
 
 
 def algorithms_dict(final: FinalStage) -> dict[str, str]:
@@ -91,27 +138,67 @@ def algorithms_dict(final: FinalStage) -> dict[str, str]:
     return {component: ", ".join(names) for component, names in chosen.items()}
 
 
-def slices_dict(scan: Scan) -> dict:
-    """How the scan's time is cut: the composite slide and the edges in it."""
-    period = composite_slide(scan.windows)
-    return {"composite_slide": duration(period), "edges": count_edges(scan.windows)}
+def slices_dict(windows: tuple[Window, ...], rate: Density) -> dict:
+    """How time is cut: the composite slide, the edges in it if they were counted, and the edges of a second."""
+    period = composite_slide(windows)
+    edges = int(rate.value * period) if rate.exact else None
+    return {"composite_slide": duration(period), "edges": edges, **plain_rate(rate, SECOND)}
+
+
+def cut(slices: dict, noun: str = "slice") -> str:
+    """How time is cut, in words."""
+    rate, period = f"{slices['edge_rate']:.3g}", slices["composite_slide"]
+    if slices["edges"] is None:
+        return f"about {rate} {noun}s a second (sampled, ± {slices['edge_rate_error']:.2g}), repeating every {period}"
+    often = f" ({rate} a second)" if slices["edges"] > 1 else ""
+    return f"{many(slices['edges'], noun)} every {period}{often}"
+
+
+def seconds(value: float) -> str:
+    """Seconds with three digits."""
+    return f"{value:.3g} s" if abs(value) < 1000 else f"{value:,.0f} s"
 
 
 def lines(scan: dict) -> list[str]:
     """One scan as lines of text."""
     where = f" where {scan['where']}" if scan["where"] else ""
     keys = ", ".join(scan["keys"]) or "(no keys)"
-    edges = scan["slices"]["edges"]
-    cut = "very many slices" if edges is None else many(edges, "slice")
-    cut += f" every {scan['slices']['composite_slide']}"
-    text = [f"scan {scan['source']}{where}", f"├─ partial: {cut}, by {keys}"]
+    text = [f"scan {scan['source']}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
-    for tree in scan["trees"]:
-        size = f"{many(len(tree['queries']), 'query', 'queries')}, {many(len(tree['windows']), 'window')}"
-        text.append(f"└─ tree of {size}")
-        text += [f"     {window}: {names(tree, window)}" for window in tree["windows"]]
-        text += [f"     {', '.join(folded)} by {algorithm}" for algorithm, folded in by_algorithm(tree).items()]
-    return text
+    for tree in scan["trees"][:-1]:
+        text += branch(tree, "├─ ", "│    ", True)
+    return text + branch(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
+
+
+def reckoned(scan: dict) -> str:
+    """What a scan costs, alone and for which source."""
+    source = scan["reckoned_for"]
+    known = "measured" if source["measured"] else "assumed"
+    size = f"{source['rows']:,} rows of {many(source['keys'], 'key')} in {source['hours']:.3g} h, {known}"
+    return f"{seconds(scan['cost'])} (its queries alone {seconds(scan['no_share_cost'])}) for {size}"
+
+
+def branch(tree: dict, first: str, others: str, several: bool) -> list[str]:
+    """One tree as lines of text; where there are several, also how each cuts time."""
+    size = f"{many(len(tree['queries']), 'query', 'queries')}, {many(len(tree['windows']), 'window')}"
+    text = [f"{first}tree of {size}" + (f": {seconds(tree['cost'])}" if several else "")]
+    body = [f"cut at {cut(tree['slices'], 'edge')}"] if several else []
+    body += [f"{window}: {names(tree, window)}" for window in tree["windows"]]
+    body += [f"{', '.join(folded)} by {algorithm}" for algorithm, folded in by_algorithm(tree).items()]
+    return text + [others + line for line in body]
+
+
+def gain(saved: float) -> str:
+    """What sharing saves a query, or costs it where others' edges cut its slices finer than it needs."""
+    return f"saves {seconds(saved)}" if saved > -1e-9 else f"loses {seconds(-saved)}"
+
+
+def payers(queries: dict[str, dict]) -> list[str]:
+    """What the first queries pay."""
+    shown = list(queries.items())[:QUERIES_SHOWN]
+    text = [f"     {name}: {seconds(q['cost'])}, alone {seconds(q['alone'])}, {gain(q['saved'])}" for name, q in shown]
+    more = [f"     and {len(queries) - len(shown)} more"] if len(queries) > len(shown) else []
+    return ["each query's part of the cost:", *text, *more] if text else []
 
 
 def by_algorithm(tree: dict) -> dict[str, list[str]]:

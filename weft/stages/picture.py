@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
 ROW, TOP, LEFT = 26, 34, 12
@@ -11,6 +12,7 @@ SHOWN = 12
 STYLE = """
 .weft{font:13px system-ui,sans-serif;--ink:#1d2733;--soft:#5b6875;--line:#9fb3c8;--box:#eef4fa;--hot:#2563a8}
 .weft text{fill:var(--ink)} .weft .soft{fill:var(--soft);font-size:12px} .weft rect{fill:var(--box);stroke:var(--line)}
+.weft .tree{fill:none;stroke-dasharray:4 3}
 .weft path{fill:none;stroke:var(--line)} .weft .head{fill:var(--hot);font-weight:600}
 @media (prefers-color-scheme:dark){.weft{--ink:#e7edf3;--soft:#a3b1bf;--line:#4d6074;--box:#1d2936;--hot:#7db8f0}}
 """
@@ -35,34 +37,71 @@ def headings() -> str:
 
 def draw_scan(scan: dict, y: int) -> tuple[str, int]:
     """One scan with its windows and queries, and how high it is."""
-    rows = [(window, [q for q, w in tree["reads"].items() if w == window])
-            for tree in scan["trees"] for window in tree["windows"]]
-    hidden, rows = rows[SHOWN:], rows[:SHOWN]
-    facts = scan_facts(scan)
+    rows, hidden = shown_rows(scan["trees"])
+    ink, facts = scan_facts(scan)
     height = max(len(rows) + bool(hidden), len(facts)) * ROW
     middle = y + height / 2
-    parts = [box(SOURCE, middle - 15, 104, 30, scan["source"]), box_of(SCAN, y, 280, height, facts)]
+    parts = [box(SOURCE, middle - 15, 104, 30, scan["source"]), box_of(SCAN, y, 280, height, facts, ink)]
     parts.append(curve(SOURCE + 104, middle, SCAN, middle))
-    for i, (window, queries) in enumerate(rows):
-        at = y + i * ROW + ROW / 2
-        parts += [curve(SCAN + 280, middle, WINDOW - 6, at), text(WINDOW, at + 4, window)]
-        named = text(QUERY, at + 4, few(queries), ", ".join(queries), length=62)
-        parts += [curve(WINDOW + 130, at, QUERY - 6, at), named]
+    parts += [draw_row(row, y + i * ROW + ROW / 2, middle) for i, row in enumerate(rows)]
     if hidden:
-        parts.append(text(WINDOW, y + len(rows) * ROW + 18, f"and {len(hidden)} more windows", soft=True))
+        parts.append(text(WINDOW, y + len(rows) * ROW + 18, f"and {hidden} more windows", soft=True))
     return "".join(parts), height
 
 
-def scan_facts(scan: dict) -> list[str]:
-    """What stands in a scan's box."""
+@dataclass(frozen=True)
+class Row:
+    """A line of the picture: a window with its queries; or a tree, of which `size` windows follow."""
+
+    label: str
+    queries: tuple[str, ...] = ()
+    size: int = 0
+    hangs: bool = False
+
+
+def shown_rows(trees: list[dict]) -> tuple[list[Row], int]:
+    """The first rows of a scan, and how many windows are left out; a scan of several trees has a row for each."""
+    rows: list[Row] = []
+    left, several = SHOWN, len(trees) > 1
+    for tree in trees:
+        windows = tree["windows"][:left]
+        if several and windows:
+            rows.append(Row(tree_label(tree), size=len(windows)))
+        rows += [Row(w, tuple(q for q, read in tree["reads"].items() if read == w), hangs=several) for w in windows]
+        left -= len(windows)
+    return rows, sum(len(tree["windows"]) for tree in trees) - (SHOWN - left)
+
+
+def tree_label(tree: dict) -> str:
+    """What a tree is and costs."""
+    slices = tree["slices"]
+    edges = "very many" if slices["edges"] is None else slices["edges"]
+    noun = "edge" if edges == 1 else "edges"
+    return f"tree: {edges} {noun} every {slices['composite_slide']}, {tree['cost']:.3g} s"
+
+
+def draw_row(row: Row, at: float, middle: float) -> str:
+    """A tree with a box around its windows, or a window with its queries; a tree's windows hang on the tree."""
+    if row.size:
+        frame = f'<rect class="tree" x="{WINDOW - 12}" y="{at - 12}" width="{WIDTH - WINDOW}" ' \
+                f'height="{(row.size + 1) * ROW - 3}" rx="6"/>'
+        return curve(SCAN + 280, middle, WINDOW - 12, at) + frame + text(WINDOW, at + 4, row.label, length=80)
+    joined = "" if row.hangs else curve(SCAN + 280, middle, WINDOW - 6, at)
+    named = text(QUERY, at + 4, few(list(row.queries)), ", ".join(row.queries), length=62)
+    return joined + text(WINDOW, at + 4, row.label) + curve(WINDOW + 130, at, QUERY - 6, at) + named
+
+
+def scan_facts(scan: dict) -> tuple[int, list[str]]:
+    """What stands in a scan's box, and how many of its lines are in full ink."""
     edges = scan["slices"]["edges"]
     first = [f"by {', '.join(scan['keys']) or 'nothing'}"]
     if scan["where"]:
         first.append(f"where {scan['where']}")
     first.append(f"{'very many' if edges is None else edges} slices every {scan['slices']['composite_slide']}")
+    first.append(f"{scan['cost']:.3g} s, its queries alone {scan['no_share_cost']:.3g} s")
     shared = scan["components"]
     listed = shared[:5] + ([f"and {len(shared) - 5} more components"] if len(shared) > 5 else [])
-    return first + listed
+    return len(first), first + listed
 
 
 def few(names: list[str]) -> str:
@@ -86,9 +125,9 @@ def box(x: float, y: float, width: float, height: float, label: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>' + text(x + 10, y + 20, label, length=13)
 
 
-def box_of(x: float, y: float, width: float, height: float, lines: list[str]) -> str:
+def box_of(x: float, y: float, width: float, height: float, lines: list[str], ink: int) -> str:
     """A box with several lines of text, the first ones in full ink."""
-    body = "".join(text(x + 10, y + 18 + i * ROW, line, soft=i > 2, length=38) for i, line in enumerate(lines))
+    body = "".join(text(x + 10, y + 18 + i * ROW, line, soft=i >= ink, length=38) for i, line in enumerate(lines))
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>{body}'
 
 

@@ -1,4 +1,4 @@
-"""`weft plan --windows`: plans without a project, data or Spark: golden costs, spellings, and sentences for the rest."""
+"""`weft plan --windows`: plans without a project, data or Spark: golden costs, spellings, a sentence for the rest."""
 
 from __future__ import annotations
 
