@@ -1,0 +1,108 @@
+"""Running a tree locally: rows into slices at the tree's edges, slices into answers by a final algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.aggregates.monoid import Monoid, State, types_of
+from weft.final.base import Algorithm, Feed
+from weft.model.edges import progressions
+from weft.model.window import Window
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A stream: times, keys as numbers from 0, and a monoid's values, row by row in any order."""
+
+    time: np.ndarray
+    key: np.ndarray
+    values: State
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices sorted by key and start; key k has those from `offsets[k]` to `offsets[k + 1]`."""
+
+    start: np.ndarray
+    offsets: np.ndarray
+    values: State
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of one window, sorted by key and start."""
+
+    key: np.ndarray
+    start: np.ndarray
+    values: State
+
+
+def cut(rows: Rows, windows: Sequence[Window], monoid: Monoid) -> Slices:
+    """The partial stage of a tree: every row goes to the slice that began last."""
+    start = np.max([rows.time - (rows.time - phase) % period for phase, period in progressions(windows)], axis=0)
+    order = np.lexsort((start, rows.key))
+    key, start = rows.key[order], start[order]
+    first = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (start[1:] != start[:-1])))
+    values = monoid.reduce_runs(tuple(a[order] for a in rows.values), first)
+    keys = int(rows.key.max()) + 1
+    return Slices(start[first], np.searchsorted(key[first], np.arange(keys + 1)), values)
+
+
+def run_tree(rows: Rows, windows: Sequence[Window], monoid: Monoid,
+             algorithm: Algorithm) -> Iterator[tuple[Window, Answers]]:
+    """The answers of every window of a tree; windows that end at the same times are folded together."""
+    if not len(rows.time):
+        return
+    slices = cut(rows, windows, monoid)
+    families: dict[tuple[int, int], list[Window]] = {}
+    for window in sorted(set(windows)):
+        families.setdefault((window.slide, (window.start + window.range) % window.slide), []).append(window)
+    for (slide, phase), family in sorted(families.items()):
+        for together in [family] if algorithm.card.multi else [[window] for window in family]:
+            yield from fold(slices, slide, phase, together, monoid, algorithm)
+
+
+def fold(slices: Slices, slide: int, phase: int, windows: Sequence[Window], monoid: Monoid,
+         algorithm: Algorithm) -> Iterator[tuple[Window, Answers]]:
+    """Windows of one slide that end together: one feed of all keys."""
+    feed, key, end = feed_of(slices, slide, phase, [w.range for w in windows])
+    held = np.maximum((feed.hi[:, None] - feed.lo).max(0, initial=1), 1)
+    keys = len(slices.offsets) - 1
+    slack = int(np.diff(slices.offsets).max(initial=0))
+    kept = algorithm.init(monoid, types_of(slices.values), np.maximum.accumulate(held).tolist(), keys, slack)
+    answers, _ = algorithm.advance(monoid, kept, feed)
+    for r, window in enumerate(windows):
+        there = np.flatnonzero(feed.hi > feed.lo[:, r])
+        values = tuple(a.reshape(-1, len(windows))[there, r] for a in answers)
+        yield window, Answers(key[there], end[there] - window.range, values)
+
+
+def feed_of(slices: Slices, slide: int, phase: int, ranges: Sequence[int]) -> tuple[Feed, np.ndarray, np.ndarray]:
+    """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice."""
+    size = np.diff(slices.offsets)
+    there = size > 0
+    first, last = slices.start[slices.offsets[:-1][there]], slices.start[slices.offsets[1:][there] - 1]
+    begin = first - (first - phase) % slide + slide
+    steps = np.zeros(len(size), np.int64)
+    steps[there] = (last + max(ranges) - begin) // slide + 1
+    offsets = np.append(0, np.cumsum(steps))
+    key = np.repeat(np.arange(len(size)), steps)
+    ends = np.zeros(len(size), np.int64)
+    ends[there] = begin
+    end = ends[key] + (np.arange(offsets[-1]) - offsets[key]) * slide
+    hi = place(slices, key, end)
+    lo = np.stack([place(slices, key, end - r) for r in ranges], 1)
+    feed = Feed(slices.values, slices.offsets.astype(np.int64), offsets, hi, lo, np.asarray(ranges, np.int64), size)
+    return feed, key, end
+
+
+def place(slices: Slices, key: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """How many slices of each key begin before each time."""
+    low = int(min(slices.start.min(), time.min()))
+    span = int(max(slices.start.max(), time.max())) - low + 1
+    owner = np.repeat(np.arange(len(slices.offsets) - 1), np.diff(slices.offsets))
+    found = np.searchsorted(owner * span + (slices.start - low), key * span + (time - low))
+    return found - slices.offsets[key]
