@@ -25,8 +25,16 @@ def picture(plan: dict) -> str:
         drawn, height = draw_scan(scan, y)
         body.append(drawn)
         y += height + 18
+    body.append(text(SCAN, y, costs(plan), soft=True, length=140))
+    y += 14
     size = f'viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}"'
     return f'<svg class="weft" xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>{"".join(body)}</svg>'
+
+
+def costs(plan: dict) -> str:
+    """What the plan costs beside its extremes."""
+    one, alone, shared = (f"{plan['cost'][key]:.3g} s" for key in ("cost", "no_share_cost", "shared_cost"))
+    return f"{plan['optimizer']}: {one} without the answers; No Share {alone}, Shared {shared}"
 
 
 def headings() -> str:

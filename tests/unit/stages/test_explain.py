@@ -112,6 +112,7 @@ def test_the_picture_frames_the_trees_of_a_scan():
     assert picture.count('<rect class="tree"') == 3 and picture.count("<title>tree: 1 edge every 1 h") == 2
     assert text.count("cut at 1 edge every 1 h") == 2 and "loses" in text
     assert text.count("├─ tree of ") == 2 and text.count("└─ tree of ") == 1
+    assert "tri_weave: " in picture and "; No Share " in picture
     assert found.to_html().startswith("<!doctype html>") and "part of the cost" in found.to_html()
 
 

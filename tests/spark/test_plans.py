@@ -1,0 +1,123 @@
+"""Every optimizer on Spark: whatever the plan, the answers are Spark's own."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from weft import Loom
+from weft.errors import PlanError
+from weft.optimize import OPTIMIZERS
+from weft.spark.measure import Statistics
+from weft.spark.verify import compare, numbered
+
+NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
+SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint"
+ROWS = 300
+# So large that a second scan costs less than passing fine slices to projections that need none.
+LARGE = Statistics(rows=2e7, keys=1000, span=3.6e10)
+FINE = "symbol, window.start AS at, sum(volume) AS total, count(*) AS n"
+QUERIES = {
+    "fine_7": (FINE, "symbol", "'60 seconds', '7 seconds'"),
+    "fine_7_long": (FINE, "symbol", "'5 minutes', '7 seconds'"),
+    "fine_11": (FINE, "symbol", "'100 seconds', '11 seconds'"),
+    "fine_13": (FINE, "symbol", "'61 seconds', '13 seconds', '3 seconds'"),
+    "mean_1h": ("symbol, window.end AS at, avg(price) AS mean", "symbol", "'2 hours', '1 hour'"),
+    "high_1h": ("symbol, window.end AS at, max(price) AS high", "symbol", "'1 hour', '1 hour'"),
+    "spread_1h": ("symbol, window.end AS at, stddev(price) AS spread", "symbol", "'3 hours', '1 hour'"),
+    "busy_1h": ("symbol, window.end AS at, sum(volume) AS v", "symbol", "'90 minutes', '1 hour'"),
+    "venue_7": ("venue, window.start AS at, min(price) AS low", "venue", "'63 seconds', '7 seconds'"),
+    "venue_11": ("venue, window.start AS at, min(price) AS low", "venue", "'33 seconds', '11 seconds'"),
+    "venue_13": ("window.start AS at, count(price) AS n, venue", "venue", "'26 seconds', '13 seconds'"),
+    "venue_1h": ("venue, window.start AS at, max_by(symbol, volume) AS s", "venue", "'1 hour', '1 hour'"),
+}
+
+
+@pytest.fixture(scope="module")
+def loom(spark):
+    """A dozen queries over a small table that the planner takes for a large one."""
+    rows = [(NOON + dt.timedelta(seconds=37 * i + i * i % 29), "ABC"[i // 2 % 3], i % 2,
+             None if i % 13 == 0 else 100.0 + i * 7 % 11, i * 31 % 1009) for i in range(ROWS)]
+    made = Loom(spark)
+    made.source("trades", spark.createDataFrame(rows, SCHEMA).cache(), time="ts")
+    for name, (items, key, window) in QUERIES.items():
+        made.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weft.loom.measure_scan", lambda frame, bound: LARGE)
+        made.measure()
+    yield made
+    made.close()
+
+
+def tables(results):
+    """The rows of every query."""
+    return {name: numbered(results[name]).toArrow() for name in QUERIES}
+
+
+@pytest.fixture(scope="module")
+def native(loom):
+    """Spark's own rows."""
+    found = {name: numbered(loom.native(name)).toArrow() for name in QUERIES}
+    assert all(table.num_rows > 5 for table in found.values())
+    return found
+
+
+@pytest.fixture(scope="module")
+def answers(loom):
+    """Runs a plan, each different one once."""
+    kept: dict[tuple, dict] = {}
+
+    def run(optimizer):
+        key = grouping(loom.plan(optimizer=optimizer))
+        if key not in kept:
+            with loom.run(optimizer=optimizer) as results:
+                kept[key] = tables(results)
+        return kept[key]
+
+    return run
+
+
+def grouping(plan):
+    """Which queries stand together."""
+    return tuple(tuple(tuple(b.query.name for b in tree.queries) for tree in scan.trees) for scan in plan.scans)
+
+
+@pytest.mark.parametrize("optimizer", [o.name for o in OPTIMIZERS])
+def test_whatever_the_plan_the_answers_are_sparks_own(answers, native, optimizer):
+    found = answers(optimizer)
+    for name, rows in native.items():
+        assert compare(found[name], rows) == [], name
+
+
+def test_weave_share_scans_more_than_once_where_that_pays(loom):
+    woven, shared = loom.plan(optimizer="weave_share"), loom.plan(optimizer="share_all")
+    by_symbol = [scan for scan in woven.scans if scan.head.query.keys == ("symbol",)]
+    assert len(shared.scans) == 2 and len(by_symbol) > 1
+    coarse = {"mean_1h", "high_1h", "spread_1h"}
+    assert any({b.query.name for b in scan.queries} >= coarse and len(scan.queries) < 8 for scan in by_symbol)
+    costs = {name: loom.explain(optimizer=name).to_dict()["cost"] for name in ("weave_share", "share_all", "no_share")}
+    assert costs["weave_share"]["cost"] < min(costs["share_all"]["cost"], costs["no_share"]["cost"])
+
+
+def test_measuring_a_small_source_shares_one_scan(loom, spark):
+    small = Loom(spark)
+    small.source("trades", loom._frames["trades"], time="ts")
+    for name, (items, key, window) in QUERIES.items():
+        small.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
+    found = small.measure()
+    assert {s.rows for s in found.values()} == {ROWS} and sorted(s.keys for s in found.values()) == [2, 3]
+    assert len(small.plan(optimizer="weave_share").scans) == 2
+    assert all(scan["reckoned_for"] == {**scan["reckoned_for"], "rows": ROWS, "measured": True}
+               for scan in small.explain().to_dict()["scans"])
+    small.close()
+
+
+def test_sinks_and_verify_take_an_optimizer(loom, spark, tmp_path):
+    names = ["fine_7", "mean_1h", "venue_7"]
+    loom.run(sink=str(tmp_path), queries=names, optimizer="no_share")
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
+    assert spark.read.parquet(str(tmp_path / "mean_1h")).count() == loom.native("mean_1h").count()
+    assert loom.verify(names, optimizer="weave_share").ok
+    with pytest.raises(PlanError, match="did you mean 'weave_share'"):
+        loom.verify(optimizer="weave_sare")
