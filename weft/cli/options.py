@@ -71,8 +71,8 @@ ModelOption = Annotated[
         "--model",
         metavar="MODEL",
         help="What a plan of --windows costs: paper (operations per unit of time; needs --rate; --algorithm names its "
-        "technique, panes if not) or spark (seconds).  [default: paper]",
-        show_default=False,
+        "technique, panes if not) or spark (seconds).",
+        show_default="paper",
         rich_help_panel=WHAT_IF,
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -218,6 +219,15 @@ def test_help_names_every_optimizer() -> None:
     for command in ("plan", "run", "verify"):
         shown = CliRunner(env=environment).invoke(app, [command, "--help"]).stdout
         assert all(o.name in shown for o in OPTIMIZERS)
+
+
+def test_the_page_names_every_optimizer_and_shows_the_example(ask: Ask) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "planning.md").read_text()
+    assert all(f"`{o.name}`" in page for o in OPTIMIZERS) and all(f"`{t.name}`" in page for t in TECHNIQUES)
+    shown = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    assert shown and json.loads(shown[1]) == data_of(ask(*EXAMPLE_3, "-o", "weave_share", "--json"))
+    lines = [line.rstrip() for line in ask(*EXAMPLE_3, "-o", "weave_share").stdout.splitlines() if line.strip()]
+    assert all(line in page for line in lines)
 
 
 def test_spark_is_not_even_imported(tmp_path: Path) -> None:
