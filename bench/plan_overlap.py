@@ -11,7 +11,7 @@ from plan_common import arguments, compared, finish, results_for, say
 
 from weft.testing.workloads import weave_workload
 
-OVERLAPS = (50, 100, 200, 500, 1000, 2000)
+OVERLAPS = (50, 200, 500, 1000, 2000)
 RATES = (100, 1000, 10_000, 100_000, 1_000_000)
 
 
