@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from typing import Any
 
 from common import machine, measured, save_json, uniform_trades
@@ -43,7 +44,8 @@ def main() -> None:
         print(f"warming up {row['optimizer']}: {row['scans']} scans, {row['trees']} trees", file=sys.stderr, flush=True)
         loom.run(sink="noop", optimizer=row["optimizer"])
     for row in found * options.repeat:
-        row.setdefault("rounds", []).append(measured(lambda name=row["optimizer"]: loom.run(sink="noop", optimizer=name)))
+        run = partial(loom.run, sink="noop", optimizer=row["optimizer"])
+        row.setdefault("rounds", []).append(measured(run))
     finish(found, options)
 
 
