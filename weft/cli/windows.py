@@ -14,7 +14,7 @@ from weft.errors import PlanError
 from weft.model.window import Window
 
 SPELLING = re.compile(r"([^/@]*)/([^/@]*)(?:@([^/@]*))?")
-LENGTH = re.compile(r"([+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18}))\s*([A-Za-zµ]*)")
+LENGTH = re.compile(r"([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))\s*([A-Za-zµ]*)")
 UNITS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86_400 * 10**6}
 # Edges are counted in 64-bit integers, with room for sums.
 MOST = 2**60

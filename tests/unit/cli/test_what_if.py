@@ -169,6 +169,7 @@ WRONG = {
     "start": (["-w", "4/2@2", "--rate", "1"], "--windows", "the start must be smaller than the slide"),
     "too fine": (["-w", "3us/0.5us", "--rate", "1"], "--windows", "a microsecond is the finest"),
     "too long": (["-w", "999999999999999999.5/0.001", "--rate", "1"], "--windows", "too long to be counted"),
+    "far too long": (["-w", f"{10**30}/3", "--rate", "1"], "--windows", "too long to be counted"),
     "no file": (["-w", "@nowhere", "--rate", "1"], "--windows", "'nowhere' cannot be read: No such file"),
     "no rate": (["-w", "4/2"], "--rate", "give the input rate"),
     "zero rate": (["-w", "4/2", "--rate", "0"], "--rate", "this must be positive, not 0"),
