@@ -97,7 +97,7 @@ def optimizations_chart(results: Results) -> str:
         here = [r for r in results["runs"] if what in r]
         lines = [Line(variant, points(pick(here, variant=variant), "queries", what), i)
                  for i, (variant,) in enumerate(unique(results["runs"], "variant")) if pick(here, variant=variant)]
-        areas.append(Area(words, "queries", words, lines))
+        areas.append(Area(words, "queries", "", lines))
     return picture("What spares Weave Share work (000 Fig. 14)", areas, columns=3)
 
 

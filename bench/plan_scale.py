@@ -2,7 +2,7 @@
 
     python bench/plan_scale.py [--quick]
 
-Every case runs in a process of its own, so that its memory is its own, and is given up when it takes three times its
+Every case runs in a process of its own, so that its memory is its own, and is given up when it takes twice its
 aim; seconds are processor time for finding the plan. Five minutes.
 """
 
@@ -24,7 +24,7 @@ from weft.cost.techniques import TECHNIQUES
 from weft.model.window import Window
 from weft.testing.workloads import any_workload, tri_workload, weave_workload
 
-PATIENCE = 3  # a case is given up when it has taken so many times its aim, and ten seconds
+PATIENCE = 2  # a case is given up when it has taken so many times its aim, and ten seconds
 MEMORY = 4.0  # GiB
 
 
@@ -41,7 +41,7 @@ class Case:
     policy: str = "weave_share"
 
 
-NAMES = tuple(t.name for t in TECHNIQUES)
+NAMES = tuple(t.name for t in TECHNIQUES if t.name != "b_int")  # which is priced as flat_fat
 CASES = tuple(
     [Case("001, S_max 1K", tri_workload, 10_000, 1, name, 1, policy) for name in NAMES
      for policy in ("weave_share", "tri_weave")]
