@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import lcm
+from math import gcd, lcm
 
+from weft.errors import PlanError
 from weft.model.edges import Progression
 from weft.optimize.base import Optimizer
 from weft.optimize.problem import Groups, Problem
+
+MOST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,11 @@ class Plain:
 
 
 def group(problem: Problem) -> Groups:
-    """With all that spares work."""
+    """With all that spares work, if the composite slide is short enough to list its edges."""
+    period = lcm(*(window.slide for window in problem.windows)) // gcd(*(w.slide for w in problem.windows))
+    if period > MOST:
+        raise PlanError(f"Weave Share to the letter lists every edge, and these slides repeat only after {period} steps, "
+                        f"more than {MOST}: use weave_share.")
     return Plain(problem, Savings()).weave()
 
 

@@ -155,6 +155,7 @@ def test_spark_model_parts_what_weaves_badly():
     (lambda: find_technique("pains"), "did you mean 'panes'"),
     (lambda: problem_of([]), "no windows"),
     (lambda: problem_of(EXAMPLE_3, rate=0), "positive"),
+    (lambda: BY_NAME["weave_plain"].group(problem_of([Window(p, p) for p in (101, 103, 107, 109)])), "use weave_share"),
     (lambda: solve(exhaustive, problem_of([Window(i, i) for i in range(1, 20)])), "at most 10"),
 ])
 def test_bad_input_gets_a_sentence(bad, words):
