@@ -126,8 +126,8 @@ def group(problem: Problem) -> Groups:
     """With all that spares work, if the composite slide is short enough to list its edges."""
     period = lcm(*(window.slide for window in problem.windows)) // gcd(*(w.slide for w in problem.windows))
     if period > MOST:
-        raise PlanError(f"Weave Share to the letter lists every edge, and these slides repeat only after {period} steps, "
-                        f"more than {MOST}: use weave_share.")
+        raise PlanError(f"Weave Share to the letter lists every edge, and these slides repeat only after {period} "
+                        f"steps, more than {MOST}: use weave_share.")
     return Plain(problem, Savings()).weave()
 
 
