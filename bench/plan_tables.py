@@ -59,7 +59,15 @@ def costs_sheet(plans: Sequence[Record], rate: float, figure: str, sizes: Sequen
                     lambda f: f"{mean(f, 'seconds'):.2f} at {f[0]['queries']:,}")]
             for policy in TITLES if pick(here, policy=policy)]
     return Sheet(f"rate {rate}", f"Operations a second at rate {rate:,}, by queries ({figure})",
-                 ("policy", *numbers(sizes), "seconds to plan"), rows)
+                 ("policy", *numbers(sizes), "seconds to plan"), rows, search_notes(here))
+
+
+def search_notes(plans: Sequence[Record]) -> list[str]:
+    """Local Search beside Weave Share on the workloads it has solved, which are fewer."""
+    woven = {(r["queries"], r["seed"]): r for r in pick(plans, policy="weave_share")}
+    told = [f"{r['cost'] / woven[r['queries'], r['seed']]['cost']:.2f} ({r['queries']} queries, workload {r['seed']})"
+            for r in pick(plans, policy="local_search_ns_10x")]
+    return [f"Local Search's cost by Weave Share's on the same workloads: {', '.join(told)}."] if told else []
 
 
 def share_of_shared(found: list[Record]) -> str:
