@@ -3,7 +3,7 @@
     python bench/plan_scale.py [--quick]
 
 Every case runs in a process of its own, so that its memory is its own, and is given up when it takes twice its
-aim; seconds are processor time for finding the plan. Five minutes.
+aim; seconds are processor time for finding the plan. Four minutes.
 """
 
 from __future__ import annotations
