@@ -19,7 +19,7 @@ def factors(number: int) -> tuple[int, ...]:
 def zipf_slides(count: int, largest: int, skew: float, random: np.random.Generator) -> np.ndarray:
     """Slides from the factors of the largest one; a positive skew favours large slides (000 §6, 001 §5.1)."""
     slides = np.array(factors(largest)[::-1])
-    weights = 1 / np.arange(1, len(slides) + 1) ** skew
+    weights = 1 / np.arange(1, len(slides) + 1) ** float(skew)
     return random.choice(slides, count, p=weights / weights.sum())
 
 
