@@ -30,7 +30,7 @@ check: $(READY)           ## run ruff and mypy
 bench: setup              ## measure many windows against one pass, Spark's own and Polars
 	@$(BIN)/python bench/many_windows.py $(ARGS)
 
-FINAL := final_single final_multi final_ragged final_numerics deque_length
+FINAL := final_single final_multi final_ragged deque_length final_numerics
 bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps, rounding (ARGS=--quick for a small run)
 	@set -e; for name in $(FINAL); do $(BIN)/python bench/$$name.py $(ARGS); done
 

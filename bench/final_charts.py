@@ -59,15 +59,16 @@ def latency_chart(records: Sequence[Record]) -> str:
     panels = []
     for kind in DRAWN:
         mine = [r for r in pick(records, kind=kind, window=window) if "ns" in r]
-        panels.append(Panel(f"{kind}: time", "", "nanoseconds a slide", boxes=[box(r, "ns", 1.0) for r in mine]))
+        panels.append(Panel(f"{kind}: time", "", "nanoseconds a slide above an empty call",
+                            boxes=[box(r, "ns", 1.0, r["empty_ns"]) for r in mine]))
         panels.append(Panel(f"{kind}: work", "", "combines a slide",
                             boxes=[box(r, "combines", 0.5) for r in mine]))
     return chart(f"Latency of one slide, {window:,} slices a window", panels)
 
 
-def box(record: Record, measure: str, floor: float) -> Box:
-    """A distribution as a box; nothing lies below the floor of a logarithmic axis."""
-    least, low, median, high, p99, most = (max(record[measure][s], floor)
+def box(record: Record, measure: str, floor: float, less: float = 0.0) -> Box:
+    """A distribution as a box, less a constant; nothing lies below the floor of a logarithmic axis."""
+    least, low, median, high, p99, most = (max(record[measure][s] - less, floor)
                                            for s in ("min", "p25", "median", "p75", "p99", "max"))
     return Box(record["member"], least, low, median, high, p99, most, PAPER[record["member"]])
 

@@ -87,19 +87,18 @@ def work_of(via: str, algorithm: Algorithm, kind: Kind, cells: State, ranges: Se
     return (sliding if via == "slide" else advancing)(algorithm, kind, cells, ranges)
 
 
-def best(works: Sequence[Callable[[], Any]], most: int = 9, budget: float = 0.3) -> list[float]:
-    """The best seconds of each of several works run in turn: at least two turns, then until time or turns are up."""
-    for work in works:
-        work()
-    took: list[list[float]] = [[] for _ in works]
-    begun = time.perf_counter()
+def best(work: Callable[[], Any], most: int = 9, budget: float = 0.2) -> float:
+    """The best processor seconds of a work run again and again, after a first time: at least twice, then until time
+    or turns are up. Processor time, because others may use the machine; nothing here runs in more than one thread."""
+    work()
+    took: list[float] = []
+    begun = time.thread_time()
     with quiet():
-        while len(took[0]) < 2 or (len(took[0]) < most and time.perf_counter() - begun < budget):
-            for work, times in zip(works, took, strict=True):
-                start = time.perf_counter()
-                work()
-                times.append(time.perf_counter() - start)
-    return [min(times) for times in took]
+        while len(took) < 2 or (len(took) < most and time.thread_time() - begun < budget):
+            start = time.thread_time()
+            work()
+            took.append(time.thread_time() - start)
+    return min(took)
 
 
 @contextmanager
@@ -117,6 +116,17 @@ def copying(array: np.ndarray) -> Callable[[], None]:
     """Work that copies an array to another that is there already: the yardstick."""
     target = np.zeros_like(array)
     return lambda: np.copyto(target, array)
+
+
+def cold_copy_ns(size: int) -> float:
+    """Nanoseconds an element of copying an array of doubles that the cache has lost: for comparison."""
+    copy, other, took = copying(np.ones(size)), np.ones(1 << 25), []
+    for _ in range(5):
+        other += 1.0
+        start = time.thread_time()
+        copy()
+        took.append(time.thread_time() - start)
+    return 1e9 * min(took) / size
 
 
 def settle_allocator() -> None:

@@ -54,7 +54,7 @@ def environment(this: dict[str, Any]) -> str:
     """When, where and with what it was measured."""
     versions = ", ".join(f"{name} {this[name]}" for name in ("python", "numpy", "numba"))
     return (f"Measured on {this['date']}: {this['cores']} cores ({this['processor']}), {this['memory_gib']} GiB, "
-            f"{this['system']}; {versions}; one thread. Load of the machine when it ended: {this['load']}.")
+            f"{this['system']}; {versions}; one thread. Load of the machine when it began: {this['load']}.")
 
 
 def show(name: str, results: dict[str, Any]) -> None:

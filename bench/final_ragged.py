@@ -9,13 +9,12 @@ an `init` of its own. `--keys 100000` folds them all; the default is a sample of
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, quiet, results_for, settle_allocator
+from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, results_for, settle_allocator
 
 from weft.aggregates.monoid import State
 from weft.final import Algorithm, Feed, dense_feed
@@ -23,6 +22,7 @@ from weft.final.bulk import Bulk
 from weft.final.fold import TILE
 
 MINUTES, CHUNK, ALL_KEYS = 1440, 1000, 100_000
+FEW = 100  # keys that members fold which read by index without a table
 DENSITIES, RANGES = (1.0, 0.5, 0.1), (60, 240)
 FOLDED = tuple(kind for kind in KINDS if kind.name in ("sum int64", "sum float64", "max float64"))
 LEFT_OUT = ("recalc",)  # folds every window anew: minutes
@@ -39,10 +39,11 @@ class Chunk:
 
 def main() -> None:
     """Measures every member by index and made dense, beside memcpy."""
-    options = arguments(__doc__, keys=(3 * CHUNK, f"keys to fold, of {ALL_KEYS:,}"))
+    options = arguments(__doc__, keys=(2 * CHUNK, f"keys to fold, of {ALL_KEYS:,}"))
     settle_allocator()
     keys = CHUNK if options.quick else options.keys
-    results = results_for(options, keys=keys, all_keys=ALL_KEYS, chunk=CHUNK, minutes=MINUTES, left_out=LEFT_OUT)
+    results = results_for(options, keys=keys, all_keys=ALL_KEYS, chunk=CHUNK, minutes=MINUTES, left_out=LEFT_OUT,
+                          few=FEW)
     ranges = RANGES[:1] if options.quick else RANGES
     cases = [(kind, density, span) for kind in FOLDED for density in DENSITIES for span in ranges]
     results["rates"] = [rate for case in cases for rate in rates(*case, keys // CHUNK)]
@@ -53,27 +54,27 @@ def rates(kind: Kind, density: float, span: int, chunks: int) -> Iterator[dict[s
     """Nanoseconds an answer of every member, by every way of feeding it, and of building the index."""
     print(f"{kind.name}, {density:.0%} dense, range {span} ...", file=sys.stderr, flush=True)
     data = [make_chunk(kind, density, seed) for seed in range(chunks)]
-    with quiet():
-        begun = time.perf_counter()
-        feeds = [indexed(chunk, span) for chunk in data]
-        index_ns = 1e9 * (time.perf_counter() - begun) / (chunks * CHUNK * MINUTES)
+    small = [make_chunk(kind, density, seed=0, keys=FEW)]
+    index_ns = 1e9 * best(lambda: indexed(data[0], span), most=3) / (CHUNK * MINUTES)
     for name, algorithm in MEMBERS.items():
         if name in LEFT_OUT or kind.refusal(algorithm, [span]):
             continue
         facts = {"kind": kind.name, "density": density, "span": span, "member": name, "index_ns": index_ns}
         check(algorithm, kind, density, span)
-        few = 1 if isinstance(algorithm, Bulk) and algorithm.read_line is None else chunks
-        for way, work in works(algorithm, kind, data[:few], feeds[:few], density, span):
-            yield facts | {"way": way} | timed(work, few)
+        slow = isinstance(algorithm, Bulk) and algorithm.read_line is None  # slides once for every length that occurs
+        for way, work in works(algorithm, kind, data, small if slow else data, density, span):
+            keys = FEW if slow and way != "dense first" else chunks * CHUNK
+            yield facts | {"way": way, "keys": keys} | timed(work, keys * MINUTES)
 
 
-def works(algorithm: Algorithm, kind: Kind, data: list[Chunk], feeds: list[Feed], density: float,
+def works(algorithm: Algorithm, kind: Kind, data: list[Chunk], fed: list[Chunk], density: float,
           span: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The ways a member is fed: by index, made dense first, and as it comes where nothing is missing."""
+    feeds = [indexed(chunk, span) for chunk in fed]
     yield "index", lambda: [by_feed(algorithm, kind, feed, most_held(feed)) for feed in feeds]
     yield "dense first", lambda: [by_slide(algorithm, kind, chunk, span) for chunk in data]
     if density == 1.0:
-        whole = [dense_feed(chunk.cells, [span], chunk.keys) for chunk in data]
+        whole = [dense_feed(chunk.cells, [span], chunk.keys) for chunk in fed]
         yield "as it comes", lambda: [by_feed(algorithm, kind, feed, span) for feed in whole]
 
 
@@ -86,12 +87,11 @@ def check(algorithm: Algorithm, kind: Kind, density: float, span: int) -> None:
         sys.exit(f"{algorithm.card.name}: answers by index and made dense differ")
 
 
-def timed(work: Callable[[], Any], chunks: int) -> dict[str, float]:
-    """Nanoseconds an answer, best of a few, and of copying as many answers, chunk by chunk."""
-    answers = chunks * CHUNK * MINUTES
-    copy = copying(np.ones(CHUNK * MINUTES))
-    member, memcpy = best([work, lambda: [copy() for _ in range(chunks)]], most=4, budget=0.3)
-    return {"keys": chunks * CHUNK, "ns": 1e9 * member / answers, "memcpy_ns": 1e9 * memcpy / answers}
+def timed(work: Callable[[], Any], answers: int) -> dict[str, float]:
+    """Nanoseconds an answer, best of a few, and of copying a chunk's answers."""
+    each = CHUNK * MINUTES
+    member, memcpy = best(work, budget=0.15), best(copying(np.ones(each)), budget=0.02)
+    return {"ns": 1e9 * member / answers, "memcpy_ns": 1e9 * memcpy / each}
 
 
 def make_chunk(kind: Kind, density: float, seed: int, keys: int = CHUNK) -> Chunk:
