@@ -86,7 +86,7 @@ def multi_charts(results: dict[str, Any]) -> dict[str, str]:
         memory = [r for r in pick(results["memory"], kind=kind) if r["case"].startswith("1…")]
         others = lines(memory, dict.fromkeys(BEYOND, 1), "ranges", lambda r: r["kept"], dashed=True)[:1]
         kept.append(Panel(kind, "ranges 1 … n", "bytes kept between two calls",
-                          [*lines(memory, PAPER, "ranges", lambda r: r["kept"]),
+                          [*lines([r for r in memory if r["member"] != "recalc"], PAPER, "ranges", lambda r: r["kept"]),
                            *(replace(line, name="every bulk member") for line in others)]))
     return {"final_multi": chart("All ranges 1 … n at once: throughput", panels),
             "final_memory": chart("All ranges 1 … n at once: memory", kept)}
@@ -108,7 +108,7 @@ def ragged_charts(results: dict[str, Any]) -> dict[str, str]:
 def deque_charts(results: dict[str, Any]) -> dict[str, str]:
     """Mean deque length beside both formulas."""
     named = (("measured", "mean", 0, False), ("H_n", "harmonic", 1, True), ("Σ 1/i! (Eq. 7)", "printed", 5, True))
-    drawn = [Line(name, [(r["window"], r[field]) for r in results["lengths"]], colour, dashed)
+    drawn = [Line(name, [(r["window"], r[field]) for r in results["lengths"]], colour, dashed, not dashed)
              for name, field, colour, dashed in named]
     panel = Panel("max of i.i.d. doubles", "slices a window", "mean slices in the deque", drawn)
     return {"final_deque_length": chart("SlickDeque's deque", [panel])}

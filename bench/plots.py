@@ -37,6 +37,7 @@ class Line:
     points: Sequence[tuple[float, float]]
     colour: int
     dashed: bool = False
+    marked: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ def frame(panel: Panel, up: Scale) -> str:
 
 
 def brief(value: float) -> str:
-    """A number in few characters: 1M, 65k, 0.02."""
+    """A number in few characters: 1M, 0.02; powers of two as 16Ki, 1Mi."""
+    if value >= 1024 and math.log2(value).is_integer():
+        return f"{value / 1024:g}Ki" if value < 1 << 20 else f"{value / (1 << 20):g}Mi"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size * 0.9995:
             return f"{value / size:.3g}{unit}"
@@ -156,7 +159,8 @@ def line_of(line: Line, across: Scale, up: Scale) -> str:
     look = f"series c{line.colour}{' dashed' if line.dashed else ''}"
     path = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in spots), class_=look)
     words = [f"{line.name} at {brief(x)}: {y:.3g}" for x, y in line.points]
-    return path + "".join(point(line.colour, *spot, say) for spot, say in zip(spots, words, strict=True))
+    marks = (point(line.colour, *spot, say) for spot, say in zip(spots, words, strict=True))
+    return path + ("".join(marks) if line.marked else "")
 
 
 def point(colour: int, x: float, y: float, words: str = "") -> str:
@@ -180,7 +184,7 @@ def legend(panel: Panel) -> str:
         x, y = LEFT + (i // half) * 180, TOP + TALL + BELOW + 12 + ROW * (i % half)
         look = f"series c{line.colour}{' dashed' if line.dashed else ''}"
         parts.append(element("line", x1=x, x2=x + 20, y1=y - 4, y2=y - 4, class_=look))
-        parts.append(point(line.colour, x + 10, y - 4))
+        parts.append(point(line.colour, x + 10, y - 4) if line.marked else "")
         parts.append(text(line.name, x + 26, y, "legend"))
     return "".join(parts)
 
