@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from weft.errors import PlanError
 from weft.model.edges import Density, Progression, edge_density, edges_of
 from weft.model.window import Window
 from weft.optimize.edges import BitSets, EdgeSets, edge_sets
+
+PARTS = attrgetter("range", "slide", "start")
 
 # Which queries stand together: each tuple is a tree, by the queries' numbers.
 Groups = tuple[tuple[int, ...], ...]
@@ -77,10 +80,12 @@ class Problem:
     def members(self, queries: Iterable[int]) -> Members:
         """The distinct windows and projections of queries."""
         listed = list(queries)
-        windows = sorted({self.windows[i] for i in listed})
-        ranges, slides = (np.array([float(getattr(w, name)) for w in windows]) for name in ("range", "slide"))
+        # Plain tuples are sorted several times as fast as windows.
+        found = sorted(set(map(PARTS, map(self.windows.__getitem__, listed))))
+        sizes = np.array([pair[:2] for pair in found], float).reshape(-1, 2)
         kept = self.projections
-        return Members(ranges, slides, frozenset((0,)) if kept is None else frozenset(kept[i] for i in listed))
+        numbers = frozenset((0,)) if kept is None else frozenset(map(kept.__getitem__, listed))
+        return Members(sizes[:, 0].copy(), sizes[:, 1].copy(), numbers)
 
     @cached_property
     def sets(self) -> EdgeSets:
