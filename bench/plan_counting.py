@@ -84,8 +84,7 @@ class Counted(Problem):
     @cached_property
     def sets(self) -> EdgeSets:
         """Progressions for F1, else packed bits."""
-        kinds = [kind.edges for kind in self.kinds]
-        return ProgressionSets(kinds) if self.f1 else BitSets(kinds, 1, composite_slide(self.windows))
+        return ProgressionSets() if self.f1 else BitSets(1, composite_slide(self.windows))
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import ceil
 from typing import Any
 
 from final_tables import Sheet, digits, pick, unique
@@ -229,6 +230,25 @@ def incremental_sheets(results: Results) -> list[Sheet]:
     return [Sheet("incremental", title, ("ε", "mean deviation", "worst", "comparisons", "woven anew", "seconds"), rows)]
 
 
+def adding_sheets(results: Results) -> list[Sheet]:
+    """Milliseconds to add and to delete against the aim."""
+    rows = []
+    for r in results["runs"]:
+        worst = max(percentile(r["added"], 0.99), percentile(r["deleted"], 0.99))
+        rows.append([f"{r['queries']:,}", r["technique"], str(r["trees"]),
+                     *(digits(percentile(r[what], q)) for what in ("added", "deleted") for q in (0.5, 0.99)),
+                     f"≤ {results['aim']:g}", "reached" if worst <= results["aim"] else "NOT reached",
+                     digits(r["whole"])])
+    title = f"Milliseconds to change a plan by one query, {results['changes']} times each"
+    return [Sheet("adding", title, ("queries", "technique", "trees", "adding, median", "p99", "deleting, median", "p99",
+                  "aim", "verdict", "weaving all anew"), rows)]
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value that this part of all do not exceed."""
+    return sorted(values)[max(ceil(part * len(values)) - 1, 0)]
+
+
 def optimizations_sheets(results: Results) -> list[Sheet]:
     """Pairs, probes and seconds by variant."""
     sizes, mine = results["sizes"], results["runs"]
@@ -257,7 +277,7 @@ SHEETS: dict[str, Callable[[Results], list[Sheet]]] = {
     "plan_rate": normalised("fig 8", f"{BESIDE}, by input rate (Fig. 8)", "queries", "rate"),
     "plan_overlap": normalised("fig 9", f"{BESIDE}, by largest overlap (Fig. 9)", "rate", "overlap"),
     "plan_skew": normalised("fig 10", f"{BESIDE}, by slide skew (Fig. 10)", "queries", "skew"),
-    "plan_incremental": incremental_sheets, "plan_optimizations": optimizations_sheets,
+    "plan_incremental": incremental_sheets, "plan_adding": adding_sheets, "plan_optimizations": optimizations_sheets,
     "plan_counting": counting_sheets, "plan_techniques": techniques_sheets, "plan_scale": scale_sheets,
     "plan_quality": quality_sheets,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import gcd, lcm
 from typing import Any, Protocol
 
@@ -17,10 +17,10 @@ SAMPLES = 2000
 
 
 class EdgeSets(Protocol):
-    """Sets of edges: one per kind of window, their unions, and how dense they are."""
+    """Sets of edges, their unions, and how dense they are."""
 
-    def of(self, kind: int) -> Any:
-        """The edges of one kind."""
+    def of(self, edges: Iterable[Progression]) -> Any:
+        """The edges of one kind of window, or of many."""
 
     def union(self, a: Any, b: Any) -> Any:
         """The edges of two sets."""
@@ -32,13 +32,13 @@ class EdgeSets(Protocol):
 class BitSets:
     """Edges as the bits of one composite slide (000 §8.2), exact."""
 
-    def __init__(self, kinds: Sequence[tuple[Progression, ...]], unit: int, period: int):
-        self.kinds, self.unit, self.period = kinds, unit, period
+    def __init__(self, unit: int, period: int):
+        self.unit, self.period = unit, period
 
-    def of(self, kind: int) -> np.ndarray:
+    def of(self, edges: Iterable[Progression]) -> np.ndarray:
         """Marks every edge of the composite slide."""
         marks = np.zeros(-(-self.period // 64) * 64, bool)
-        for phase, every in self.kinds[kind]:
+        for phase, every in edges:
             marks[phase // self.unit : self.period : every // self.unit] = True
         return np.packbits(marks).view(np.uint64)
 
@@ -54,12 +54,9 @@ class BitSets:
 class ProgressionSets:
     """Edges as progressions: counted by F1 while that stays small, else sampled."""
 
-    def __init__(self, kinds: Sequence[tuple[Progression, ...]]):
-        self.kinds = kinds
-
-    def of(self, kind: int) -> frozenset[Progression]:
-        """The kind's progressions."""
-        return frozenset(self.kinds[kind])
+    def of(self, edges: Iterable[Progression]) -> frozenset[Progression]:
+        """The progressions themselves."""
+        return frozenset(edges)
 
     def union(self, a: frozenset[Progression], b: frozenset[Progression]) -> frozenset[Progression]:
         """The progressions of both."""
@@ -91,8 +88,8 @@ def edge_sets(kinds: Sequence[tuple[Progression, ...]]) -> EdgeSets:
     unit = gcd(*(number for edges in kinds for edge in edges for number in edge))
     period = lcm(*(every // unit for edges in kinds for _, every in edges))
     if period <= MOST_BITS and period // 8 * len(kinds) <= MOST_BYTES:
-        return BitSets(kinds, unit, period)
-    return ProgressionSets(kinds)
+        return BitSets(unit, period)
+    return ProgressionSets()
 
 
 def common_rates(kinds: Sequence[tuple[Progression, ...]]) -> np.ndarray:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, lcm
+from typing import Any
+
+import numpy as np
 
 from weft.cost.model import Model
+from weft.cost.techniques import Members
 from weft.errors import PlanError
-from weft.model.edges import edges_of
+from weft.model.edges import Progression, edges_of
 from weft.model.window import Window
 from weft.optimize.edges import BitSets, EdgeSets, ProgressionSets, edge_sets
-from weft.optimize.problem import Groups, Kind, Problem, Tree, with_kinds
+from weft.optimize.problem import Groups, Problem, Tree
 from weft.optimize.weaving import weave
+
+GROWTH = 0.2  # a plan of so many more queries, or fewer, is woven anew: the slope holds only nearby
 
 
 @dataclass(frozen=True)
@@ -32,41 +39,53 @@ class Change:
     compared: int
 
 
+@dataclass
+class Held:
+    """A kind of a plan under change: its edges, how often it has each window, and its queries by number."""
+
+    edges: tuple[Progression, ...]
+    windows: Counter[Window] = field(default_factory=Counter)
+    queries: set[int] = field(default_factory=set)
+
+
 class Incremental:
     """A woven plan that queries can be added to and taken from.
 
-    `tolerance` is ε of Eq. 6: 0 weaves anew after every change, infinity never does.
+    `tolerance` is ε of Eq. 6: 0 weaves anew after every change, infinity never does. In between a plan is also woven
+    anew when its queries have become a fifth more or fewer, so that the curve of plan costs has a point nearby.
     """
 
     def __init__(self, model: Model, windows: Iterable[Window] = (), tolerance: float = 0.2):
         if not tolerance >= 0:
             raise PlanError(f"the tolerance must not be negative, nor {tolerance}: 0.2 allows a plan to be 20 % worse.")
-        self.model, self.tolerance = model, tolerance
+        self.model, self.tolerance, self._pricing = model, tolerance, model.apart()
         self.windows: dict[int, Window] = dict(enumerate(windows))
         self.history: list[Change] = []
         self.curve: list[tuple[int, float]] = []
-        self.trees: list[Tree] = []
         self._next = len(self.windows)
         self._rebuild()
         self._note("weave", None, True, 0)
 
     @property
+    def trees(self) -> list[Tree]:
+        """The trees of the plan."""
+        return list(self._trees.values())
+
+    @property
     def cost(self) -> float:
         """What the plan costs."""
-        return sum(tree.cost for tree in self.trees)
+        return sum(tree.cost for tree in self._trees.values())
 
     @property
     def groups(self) -> Groups:
         """The queries of each tree, by the numbers they were given."""
-        kinds = [kind.queries for kind in self._problem.kinds] if self.trees else []
-        return tuple(sorted(tuple(sorted(self._names[q] for k in t.kinds for q in kinds[k])) for t in self.trees))
+        return tuple(sorted(tuple(sorted(q for k in t.kinds for q in self._kinds[k].queries)) for t in self.trees))
 
     def add(self, window: Window) -> int:
         """Weaves a new query into the plan and gives it a number."""
         number, self._next = self._next, self._next + 1
         self.windows[number] = window
-        place = self._append(number, window)
-        compared = self._settle([place])
+        compared = self._settle(self._append(number, window))
         self._finish("add", number, compared)
         return number
 
@@ -74,31 +93,51 @@ class Incremental:
         """Takes a query out and weaves its tree with the others again."""
         if number not in self.windows:
             raise PlanError(f"there is no query {number} in this plan.")
-        del self.windows[number]
-        query = self._names.index(number)
-        self._names[query] = -1
-        compared = self._settle(self._drop(query))
+        compared = self._settle(self._drop(number, self.windows.pop(number)))
         self._finish("delete", number, compared)
 
     def _rebuild(self) -> None:
         """Weaves all queries from scratch: a point of the plan-cost curve."""
-        self._names = list(self.windows)
-        if not self.windows:
-            self.trees, self._problem = [], Problem((Window(1, 1),), self.model)
-            return
-        self._problem = Problem(tuple(self.windows.values()), self.model)
-        self.trees = weave(self._problem)
-        self.curve.append((len(self.windows), self.cost))
+        self._kinds: dict[int, Held] = {}
+        self._by_edges: dict[tuple[Progression, ...], int] = {}
+        self._sets: EdgeSets = ProgressionSets()
+        self._trees: dict[int, Tree] = {}
+        if self.windows:
+            self._weave(Problem(tuple(self.windows.values()), self.model))
+            self.curve.append((len(self.windows), self.cost))
+        self._tree_of = {kind: name for name, tree in self._trees.items() for kind in tree.kinds}
+
+    def _weave(self, problem: Problem) -> None:
+        """Takes over the kinds, edge sets and trees of all queries woven at once."""
+        numbers = list(self.windows)
+        for kind in problem.kinds:
+            held = self._kinds[self._kind(kind.edges)]
+            held.queries.update(numbers[q] for q in kind.queries)
+            held.windows.update(problem.windows[q] for q in kind.queries)
+        self._sets = problem.sets
+        self._trees = dict(enumerate(weave(problem)))
+
+    def _kind(self, edges: tuple[Progression, ...]) -> int:
+        """The number of a kind, which may be new."""
+        if edges not in self._by_edges:
+            self._by_edges[edges] = len(self._kinds)
+            self._kinds[len(self._kinds)] = Held(edges)
+        return self._by_edges[edges]
 
     def _finish(self, action: str, number: int, compared: int) -> None:
-        """Weaves anew if the plan is too far from what the curve foretells (Eq. 6)."""
+        """Weaves anew if the plan is too far from what the curve foretells (Eq. 6), or the curve's last point is."""
         expected = self._expected(len(self.windows))
-        late = self.cost / expected - 1 > self.tolerance if expected > 0 else False
-        rebuilt = bool(self.windows) and (self.tolerance == 0 or late)
+        late = expected > 0 and self.cost / expected - 1 > self.tolerance
+        rebuilt = bool(self.windows) and (self.tolerance == 0 or late or self._far())
         if rebuilt:
             self._rebuild()
-            compared += len(self._problem.kinds) ** 2 // 2
+            compared += len(self._kinds) ** 2 // 2
         self._note(action, number, rebuilt, compared)
+
+    def _far(self) -> bool:
+        """Whether queries have become many more or fewer since the plan was woven."""
+        woven = self.curve[-1][0] if self.curve else 0
+        return self.tolerance < inf and abs(len(self.windows) - woven) > GROWTH * woven
 
     def _expected(self, queries: int) -> float:
         """The cost by the slope of the last two plans made from scratch, or through the origin."""
@@ -109,65 +148,108 @@ class Incremental:
         return max(c1 + slope * (queries - n1), 0.0)
 
     def _note(self, action: str, query: int | None, rebuilt: bool, compared: int) -> None:
-        self.history.append(Change(action, query, len(self.windows), len(self.trees), self.cost,
+        self.history.append(Change(action, query, len(self.windows), len(self._trees), self.cost,
                                    self._expected(len(self.windows)), rebuilt, compared))
 
-    def _append(self, number: int, window: Window) -> int:
+    def _append(self, number: int, window: Window) -> int | None:
         """Makes the query a tree, or lets it join its kind's; says which tree is new or changed."""
-        problem = self._problem
-        if not self.trees:
+        if not self._trees:
             self._rebuild()
-            return 0
-        self._names.append(number)
-        edges = edges_of(window)
-        kind = next((i for i, k in enumerate(problem.kinds) if k.edges == edges and k.queries), None)
-        self._problem = extended(problem, window, kind)
-        if kind is None and not fits(problem.sets, window):  # every tree's edges are made again
-            self.trees = [self._problem.grown(tree.kinds) for tree in self.trees]
-        if kind is None:
-            self.trees.append(self._problem.leaf(len(self._problem.kinds) - 1))
-            return len(self.trees) - 1
-        place = next(i for i, tree in enumerate(self.trees) if kind in tree.kinds)
-        self.trees[place] = self._renewed(self.trees[place])
-        return place
+            return None
+        kind = self._kind(edges_of(window))
+        held, known = self._kinds[kind], kind in self._tree_of
+        fresh = window not in held.windows
+        held.queries.add(number)
+        held.windows[window] += 1
+        if not known:
+            return self._plant(kind, window)
+        name = self._tree_of[kind]
+        if fresh:
+            tree = self._trees[name]
+            self._trees[name] = self._changed(tree, tree.members.join(only(window)))
+        return name
 
-    def _renewed(self, tree: Tree) -> Tree:
-        """A tree whose kinds have other queries than before."""
-        members = self._problem.kinds[tree.kinds[0]].members
-        for kind in tree.kinds[1:]:
-            members = members.join(self._problem.kinds[kind].members)
-        return replace(tree, members=members, cost=self._problem.pricing.tree(members, tree.rate))
+    def _plant(self, kind: int, window: Window) -> int:
+        """A new tree of one kind; if its edges do not fit the others', every tree's edges are made again."""
+        if not fits(self._sets, window):
+            self._sets = edge_sets([self._kinds[k].edges for k in (*self._tree_of, kind)])
+            self._trees = {name: self._grown(tree.kinds, tree.members) for name, tree in self._trees.items()}
+        return self._put(self._grown((kind,), only(window)))
 
-    def _drop(self, query: int) -> list[int]:
+    def _put(self, tree: Tree) -> int:
+        """Takes in a tree under a new name."""
+        name = max(self._trees, default=-1) + 1
+        self._trees[name] = tree
+        self._tree_of.update(dict.fromkeys(tree.kinds, name))
+        return name
+
+    def _grown(self, kinds: tuple[int, ...], members: Members) -> Tree:
+        """The tree of kinds whose windows are known."""
+        return self._tree(kinds, members, self._sets.of({edge for k in kinds for edge in self._kinds[k].edges}))
+
+    def _tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> Tree:
+        """A tree with its rate and cost."""
+        rate = self._sets.rate(edges)
+        return Tree(kinds, members, edges, rate, self._pricing.tree(members, rate))
+
+    def _changed(self, tree: Tree, members: Members) -> Tree:
+        """A tree of the same edges with other windows."""
+        return replace(tree, members=members, cost=self._pricing.tree(members, tree.rate))
+
+    def _drop(self, number: int, window: Window) -> int | None:
         """Takes a query from its kind, and an empty kind from its tree; says which tree to look at again."""
-        kind = next(i for i, k in enumerate(self._problem.kinds) if query in k.queries)
-        place = next(i for i, tree in enumerate(self.trees) if kind in tree.kinds)
-        self._problem = shrunk(self._problem, kind, query)
-        tree = self.trees[place]
-        if self._problem.kinds[kind].queries:
-            self.trees[place] = self._renewed(tree)
-            return [place]
-        left = tuple(k for k in tree.kinds if k != kind)
-        if not left:
-            del self.trees[place]
-            return []
-        self.trees[place] = self._problem.grown(left)
-        return [place]
+        kind = self._by_edges[edges_of(window)]
+        held, name = self._kinds[kind], self._tree_of[kind]
+        held.queries.remove(number)
+        held.windows[window] -= 1
+        if held.windows[window]:
+            return name
+        del held.windows[window]
+        tree = self._trees[name]
+        members = without(tree.members, window)
+        if held.queries:
+            self._trees[name] = self._changed(tree, members)
+            return name
+        del self._tree_of[kind]
+        return self._cut(name, tuple(k for k in tree.kinds if k != kind), members)
 
-    def _settle(self, places: list[int]) -> int:
+    def _cut(self, name: int, kinds: tuple[int, ...], members: Members) -> int | None:
+        """A tree that keeps only these kinds, if there are any."""
+        if not kinds:
+            del self._trees[name]
+            return None
+        self._trees[name] = self._grown(kinds, members)
+        return name
+
+    def _settle(self, name: int | None) -> int:
         """Merges a changed tree with whichever gains most, and the result again, until nothing gains."""
         compared = 0
-        while places and len(self.trees) > 1:
-            place = places.pop()
-            tree = self.trees[place]
-            merged = {i: self._problem.merge(other, tree) for i, other in enumerate(self.trees) if i != place}
+        while name is not None and len(self._trees) > 1:
+            tree = self._trees[name]
+            merged = {i: self._merged(other, tree) for i, other in self._trees.items() if i != name}
             compared += len(merged)
-            gains = {i: self.trees[i].cost + tree.cost - new.cost for i, new in merged.items()}
+            gains = {i: self._trees[i].cost + tree.cost - new.cost for i, new in merged.items()}
             best = max(gains, key=gains.__getitem__)
-            if gains[best] > 1e-12 * tree.cost:
-                self.trees = [t for i, t in enumerate(self.trees) if i not in (best, place)] + [merged[best]]
-                places = [len(self.trees) - 1]
+            if gains[best] <= 1e-12 * tree.cost:
+                break
+            del self._trees[best], self._trees[name]
+            name = self._put(merged[best])
         return compared
+
+    def _merged(self, a: Tree, b: Tree) -> Tree:
+        """Two trees as one."""
+        return self._tree((*a.kinds, *b.kinds), a.members.join(b.members), self._sets.union(a.edges, b.edges))
+
+
+def only(window: Window) -> Members:
+    """One window as a member."""
+    return Members(np.array([float(window.range)]), np.array([float(window.slide)]))
+
+
+def without(members: Members, window: Window) -> Members:
+    """Members less a window."""
+    place = np.flatnonzero((members.ranges == window.range) & (members.slides == window.slide))[0]
+    return replace(members, ranges=np.delete(members.ranges, place), slides=np.delete(members.slides, place))
 
 
 def fits(sets: EdgeSets, window: Window) -> bool:
@@ -176,30 +258,3 @@ def fits(sets: EdgeSets, window: Window) -> bool:
         return True
     numbers = [n for edge in edges_of(window) for n in edge]
     return all(n % sets.unit == 0 for n in numbers) and lcm(sets.period, window.slide // sets.unit) == sets.period
-
-
-def extended(problem: Problem, window: Window, kind: int | None) -> Problem:
-    """The problem with one more query, of a kind it has or of a new one."""
-    windows, query, kinds = (*problem.windows, window), len(problem.windows), list(problem.kinds)
-    grown = replace(problem, windows=windows)
-    if kind is None:
-        kinds.append(grown.kind((query,)))
-    else:
-        kinds[kind] = grown.kind((*kinds[kind].queries, query))
-    return with_kinds(problem, windows, tuple(kinds), fitting(problem.sets, window, kinds))
-
-
-def fitting(sets: EdgeSets, window: Window, kinds: list[Kind]) -> EdgeSets:
-    """The edge sets of these kinds: as they were made, if they can hold the new window."""
-    edges = [kind.edges for kind in kinds]
-    if not fits(sets, window):
-        return edge_sets(edges)
-    return BitSets(edges, sets.unit, sets.period) if isinstance(sets, BitSets) else ProgressionSets(edges)
-
-
-def shrunk(problem: Problem, kind: int, query: int) -> Problem:
-    """The problem without a query; its kind stays, perhaps empty."""
-    kinds = list(problem.kinds)
-    left = tuple(q for q in kinds[kind].queries if q != query)
-    kinds[kind] = problem.kind(left) if left else replace(kinds[kind], queries=())
-    return with_kinds(problem, problem.windows, tuple(kinds), problem.sets)

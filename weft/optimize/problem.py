@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -100,14 +100,11 @@ class Problem:
     @cached_property
     def whole(self) -> float:
         """The edge rate of all windows together."""
-        edges = self.sets.of(0)
-        for i in range(1, len(self.kinds)):
-            edges = self.sets.union(edges, self.sets.of(i))
-        return self.sets.rate(edges)
+        return self.sets.rate(self.sets.of({edge for kind in self.kinds for edge in kind.edges}))
 
     def leaf(self, kind: int) -> Tree:
         """The tree of one kind."""
-        return self.tree((kind,), self.kinds[kind].members, self.sets.of(kind))
+        return self.tree((kind,), self.kinds[kind].members, self.sets.of(self.kinds[kind].edges))
 
     def tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> Tree:
         """A tree with its rate and cost."""
@@ -138,13 +135,6 @@ class Problem:
         return tuple(sorted(grouped))
 
 
-def with_kinds(problem: Problem, windows: tuple[Window, ...], kinds: tuple[Kind, ...], sets: EdgeSets) -> Problem:
-    """A problem of windows whose kinds and edge sets are known already, so that none is made again."""
-    changed = replace(problem, windows=windows)
-    vars(changed).update(kinds=kinds, sets=sets)  # what the cached properties would find
-    return changed
-
-
 @dataclass(frozen=True)
 class TreeCost:
     """One tree of a plan, priced."""
@@ -169,7 +159,7 @@ def union_density(kinds: tuple[tuple[Progression, ...], ...]) -> Density:
     """The edge rate of a tree: marked and counted if its composite slide is short, else by F1, else sampled."""
     sets = edge_sets(kinds)
     if isinstance(sets, BitSets):
-        marks = reduce(sets.union, map(sets.of, range(len(kinds))))
+        marks = sets.of({edge for edges in kinds for edge in edges})
         return Density(Fraction(int(np.bitwise_count(marks).sum()), sets.period * sets.unit))
     return edge_density(sorted({e for edges in kinds for e in edges}, key=lambda e: (e[1], e[0])))
 
