@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import e
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 EULER = 0.5772156649015329
+SLICE = 1 + 1e-9  # a slice, and what rounding may add to it
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,23 @@ class Members:
         return Members(ranges, slides, self.projections | other.projections)
 
 
+def unknown(trees: Sequence[Members], rates: np.ndarray) -> np.ndarray:
+    """Any two trees may have anything in common."""
+    return np.full((len(trees), len(trees)), np.inf)
+
+
 @dataclass(frozen=True)
 class Technique:
     """How a final technique's Ω follows from a tree's windows and edge rate.
 
-    `least(Ω a, Ω b, Q a, Q b)` bounds the Ω of two merged trees from below, whatever edges they have; where `additive`
-    it is their sum, and exact at equal edge rates. `fixed` says that Ω does not depend on the edge rate at all.
+    `lasting` is what Ω is at least at this edge rate and at any higher one; Ω itself, unless it can fall.
+    `least(lasting a, lasting b, Q a, Q b)` bounds the Ω of two merged trees from below, whatever edges they have; where
+    `additive` it is their sum, and exact at equal edge rates. `alike` is a second bound, of all pairs of trees at once:
+    by how much the merged Ω can at most fall short of the sum. It holds for any edge rate from the trees' own on, and
+    adds up when trees merge. `fixed` says that Ω does not depend on the edge rate at all.
+
+    For flat_fat all this holds but for the jumps of its formula: where P passes a power of two, Ω falls by up to one a
+    window.
     """
 
     name: str
@@ -45,6 +57,12 @@ class Technique:
     least: Callable[[Any, Any, Any, Any], Any]
     fixed: bool
     equation: str
+    lower: Callable[[Members, float], float] | None = None
+    alike: Callable[[Sequence[Members], np.ndarray], np.ndarray] = unknown
+
+    def lasting(self, members: Members, edge_rate: float) -> float:
+        """At least Ω at this edge rate and at any higher one."""
+        return (self.lower or self.omega)(members, edge_rate)
 
     @property
     def additive(self) -> bool:
@@ -90,6 +108,28 @@ def slick_deque_inv(members: Members, edge_rate: float) -> float:
     return 2.0 * len(np.unique(np.rint(members.ranges * edge_rate)))
 
 
+def ranges_apart(members: Members, edge_rate: float) -> float:
+    """2 · windows of which each is more than a slice longer than the one before: no higher rate makes their P equal."""
+    ranges = np.sort(members.ranges)
+    following = np.searchsorted(ranges, ranges + SLICE / edge_rate, "right").tolist()
+    count = place = 0
+    while place < len(following):
+        count, place = count + 1, following[place]
+    return 2.0 * count
+
+
+def ranges_close(trees: Sequence[Members], rates: np.ndarray) -> np.ndarray:
+    """2 · pairs of windows, one of each tree, that differ by at most a slice: no others can have the same P."""
+    sizes = np.array([len(tree) for tree in trees])
+    if sizes.sum() > 4 * len(trees) + 1000:  # so large trees have most P in common anyway
+        return unknown(trees, rates)
+    ranges, slices = np.concatenate([tree.ranges for tree in trees]), np.repeat(SLICE / rates, sizes)
+    firsts = np.append(0, np.cumsum(sizes)[:-1])
+    rows = [(abs(tree.ranges[:, None] - ranges) <= np.minimum(slices, SLICE / rate)).sum(0)
+            for tree, rate in zip(trees, rates, strict=True)]
+    return 2.0 * np.stack([np.add.reduceat(row, firsts) for row in rows])
+
+
 def slick_deque_printed(members: Members, edge_rate: float) -> float:
     """2 − 2 / P_max + Q + Σ 1 / i! (001 Eq. 7 as printed; the sum is e − 1 to all digits from P = 18 on)."""
     most = max(float(members.ranges.max()) * edge_rate, 1.0)
@@ -123,7 +163,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Technique("flat_fat", flat_fat, total, False, "001 Eq. 4"),
     Technique("b_int", flat_fat, total, False, "001 Eq. 4"),
     Technique("flat_fit", flat_fit, total, True, "001 Eq. 5"),
-    Technique("slick_deque_inv", slick_deque_inv, larger, False, "001 Eq. 6"),
+    Technique("slick_deque_inv", slick_deque_inv, larger, False, "001 Eq. 6", ranges_apart, ranges_close),
     Technique("slick_deque_printed", slick_deque_printed, larger_and_queries, False, "001 Eq. 7 as printed"),
     Technique("slick_deque", slick_deque, larger_and_queries, False, "001 Eq. 7 with H(P)"),
 )

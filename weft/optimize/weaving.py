@@ -26,7 +26,8 @@ class Loomwork:
         self.common = common
         self.rate = np.array([t.rate for t in trees])
         self.cost = np.array([t.cost for t in trees])
-        self.omega = np.array([technique.omega(t.members, t.rate) for t in trees])
+        self.omega = np.array([technique.lasting(t.members, t.rate) for t in trees])
+        self.alike = technique.alike([t.members for t in trees], self.rate)
         self.size = np.array([len(t.members) for t in trees], float)
         self.gain = np.stack([self.bounds(i) for i in range(len(trees))])
         self.exact = np.full(self.gain.shape, exact and technique.additive and technique.fixed)
@@ -39,6 +40,7 @@ class Loomwork:
         pricing = self.problem.pricing
         least = np.maximum(np.maximum(self.rate, self.rate[i]), self.rate + self.rate[i] - self.common[i])
         omega = pricing.technique.least(self.omega, self.omega[i], self.size, self.size[i])
+        omega = np.maximum(omega, self.omega + self.omega[i] - self.alike[i])
         return self.cost + self.cost[i] - (pricing.base(least) + pricing.weight(least) * omega)
 
     def weave(self) -> list[Tree]:
@@ -81,8 +83,10 @@ class Loomwork:
         self.trees[i], self.trees[j] = tree, None
         self.common[i] += self.common[j]
         self.common[:, i] = self.common[i]
+        self.alike[i] += self.alike[j]
+        self.alike[:, i] = self.alike[i]
         self.rate[i], self.cost[i], self.size[i] = tree.rate, tree.cost, len(tree.members)
-        self.omega[i] = self.problem.pricing.technique.omega(tree.members, tree.rate)
+        self.omega[i] = self.problem.pricing.technique.lasting(tree.members, tree.rate)
         self.forget(j)
         gains = np.where(np.isneginf(self.gain[i]), NEVER, self.bounds(i))
         gains[i] = NEVER
