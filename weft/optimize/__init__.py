@@ -11,12 +11,14 @@ from weft.optimize.random_share import random_share
 from weft.optimize.share_all import share_all
 from weft.optimize.tri_weave import tri_weave
 from weft.optimize.weave_plain import weave_plain
+from weft.optimize.weave_polish import weave_polish
 from weft.optimize.weave_share import weave_share
 
 # The oracle, which tries everything, stands last.
 OPTIMIZERS: tuple[Optimizer, ...] = (
     tri_weave,
     weave_share,
+    weave_polish,
     share_all,
     no_share,
     random_share,
