@@ -22,6 +22,7 @@ from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, s
 
 from weft.cost.techniques import TECHNIQUES
 from weft.model.window import Window
+from weft.optimize.problem import price
 from weft.testing.workloads import any_workload, tri_workload, weave_workload
 
 PATIENCE = 2  # a case is given up when it has taken so many times its aim, and ten seconds
@@ -44,9 +45,10 @@ class Case:
 NAMES = tuple(t.name for t in TECHNIQUES if t.name != "b_int")  # which is priced as flat_fat
 CASES = tuple(
     [Case("001, S_max 1K", tri_workload, 10_000, 1, name, 1, policy) for name in NAMES
-     for policy in ("weave_share", "tri_weave")]
+     for policy in ("weave_share", "tri_weave", "weave_polish")]
     + [Case("001, S_max 1K", tri_workload, 1_000_000, 1, name, 30) for name in NAMES]
-    + [Case("000, overlap 50, skew 0.6", weave_workload, 2000, 50, name, 20) for name in NAMES]
+    + [Case("000, overlap 50, skew 0.6", weave_workload, 2000, 50, name, 20, policy) for name in NAMES
+       for policy in ("weave_share", "weave_polish")]
     + [Case("arbitrary slides 1 … 100,000", any_workload, 500, 50, name, 60) for name in NAMES]
 )
 
@@ -72,10 +74,12 @@ def measured(case: Case) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     optimizer = OPTIMIZER[case.policy]
     begun, clock = time.thread_time(), time.perf_counter()
-    groups = optimizer.group(problem_of(windows, case.rate, case.technique, optimizer.shared))
+    problem = problem_of(windows, case.rate, case.technique, optimizer.shared)
+    groups = optimizer.group(problem)
     took, wall = time.thread_time() - begun, time.perf_counter() - clock
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"seconds": took, "wall": wall, "peak_gib": peak, "trees": len(groups)}
+    return {"seconds": took, "wall": wall, "peak_gib": peak, "trees": len(groups),
+            "cost": price(problem, groups).total}
 
 
 def case_in_new_process(number: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 TITLES = {"weave_share": "Weave Share", "local_search_ns_10x": "Local Search NS 10×", "share_all": "Shared",
           "insert_then_weave": "Insert-then-Weave", "random_share": "Random", "no_share": "No Share",
-          "tri_weave": "TriWeave"}
+          "tri_weave": "TriWeave", "weave_polish": "Weave Share, polished"}
 PRINTED_TREES = {"panes": "16.0", "flat_fat": "15.7", "flat_fit": "10.3", "slick_deque_inv": "4.8",
                  "slick_deque_printed": "4.8", "slick_deque": "4.8"}
 VARIED = {"queries": ("Fig. 17", "number of queries"), "largest": ("Fig. 18", "largest slide"),
@@ -169,7 +169,22 @@ def scale_sheets(results: Results) -> list[Sheet]:
              *scale_cells(r, results["memory_aim"])] for r in results["cases"]]
     return [Sheet("scale", "Planning on one core", ("workload", "technique", "optimizer", "trees", "seconds", "aim",
                   "peak GiB", "verdict"), rows,
-                  (f"Aim for memory: at most {results['memory_aim']:g} GiB, the workload itself counted too.",))]
+                  (f"Aim for memory: at most {results['memory_aim']:g} GiB, the workload itself counted too.",)),
+            polish_sheet(results["cases"])]
+
+
+def polish_sheet(cases: Sequence[Record]) -> Sheet:
+    """What polishing takes and gains beside Weave Share on the same workloads."""
+    rows = []
+    for polished in pick(cases, policy="weave_polish"):
+        same = {field: polished[field] for field in ("about", "queries", "technique")}
+        for woven in pick(cases, policy="weave_share", **same):
+            if "seconds" in polished and "seconds" in woven:
+                rows.append([f"{woven['queries']:,} of {woven['about']}", woven["technique"], digits(woven["seconds"]),
+                             digits(polished["seconds"]), f"{polished['seconds'] / woven['seconds']:.2f}",
+                             f"{polished['cost'] / woven['cost']:.3f}"])
+    return Sheet("polish", "Weave Share, polished, by Weave Share", ("workload", "technique", "seconds, woven",
+                 "seconds, polished", "time by Weave Share's", "cost by Weave Share's"), rows)
 
 
 def scale_cells(record: Record, memory: float) -> list[str]:

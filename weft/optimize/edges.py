@@ -50,16 +50,6 @@ class BitSets:
         """Marks counted."""
         return int(np.bitwise_count(edges).sum()) / (self.period * self.unit)
 
-    def rates_without(self, parts: Sequence[np.ndarray]) -> list[float]:
-        """The rate of all parts' union without each of them: only marks that no other part has are lost."""
-        once, twice = np.zeros_like(parts[0]), np.zeros_like(parts[0])
-        for part in parts:
-            twice |= once & part
-            once |= part
-        own = once & ~twice
-        marks = int(np.bitwise_count(once).sum())
-        return [(marks - int(np.bitwise_count(part & own).sum())) / (self.period * self.unit) for part in parts]
-
 
 class ProgressionSets:
     """Edges as progressions: counted by F1 while that stays small, else sampled."""

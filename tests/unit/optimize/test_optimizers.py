@@ -126,6 +126,34 @@ def test_within_three_per_cent_of_exhaustive_nearly_always():
     assert close >= 95
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
+def test_polishing_only_ever_gains(technique, shared):
+    ratios = []
+    for seed in range(4):
+        problem = problem_of(weave_workload(60, largest=1000, seed=seed), 20, technique, shared)
+        ratios.append(cost_of(problem, "weave_polish") / cost_of(problem, "weave_share"))
+    assert max(ratios) <= 1 + 1e-9
+    assert min(ratios) < 1 - 1e-6
+
+
+def test_polishing_moves_what_was_merged_too_early():
+    problem = problem_of([Window(12, 3), Window(12, 12), Window(6, 6), Window(8, 4)], 1.0)
+    # 12/12 has all its edges in common with 6/6 and 12/3, so it joins them first; but 8/4, left over, has them too.
+    assert weave_share.group(problem) == ((0, 1, 2), (3,))
+    groups = BY_NAME["weave_polish"].group(problem)
+    assert groups == ((0, 2), (1, 3)) == exhaustive.group(problem)
+    assert price(problem, groups).total == pytest.approx(4.5 - 1 / 12)
+
+
+def test_polishing_knows_what_spark_shares():
+    seconds = 1_000_000
+    windows = tuple(Window(r * seconds, s * seconds) for s in (7, 11, 13, 30, 60, 90) for r in (120, 300))
+    model = SparkModel(rate=20_000_000 / (36_000 * seconds), keys=1000, span=36_000 * seconds)
+    problem = Problem(windows, model, projections=(0, 1) * 6)
+    assert cost_of(problem, "weave_polish") <= cost_of(problem, "weave_share") * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
 def test_a_technique_that_merges_for_free_merges_equal_windows(technique):
     problem = problem_of([Window(8, 4)] * 5, 1.0, technique)
