@@ -34,7 +34,7 @@ FINAL := final_single final_multi final_ragged deque_length final_numerics
 bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps, rounding (ARGS=--quick for a small run)
 	@set -e; for name in $(FINAL); do $(BIN)/python bench/$$name.py $(ARGS); done
 
-PLANS := queries rate overlap skew incremental adding optimizations counting techniques scale quality
+PLANS := queries rate overlap skew incremental adding optimizations counting techniques scale quality throughput
 bench-plans: $(READY)     ## measure the plans of the optimizers: the papers' figures, time, quality (ARGS=--quick)
 	@set -e; for name in $(PLANS); do $(BIN)/python bench/plan_$$name.py $(ARGS); done
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from final_tables import pick, unique
 from plan_plots import Area, Line, picture
-from plan_tables import TITLES, VARIED, mean
+from plan_tables import TITLES, VARIED, mean, reckoned_and_measured
 
 Record = dict[str, Any]
 Results = dict[str, Any]
@@ -101,11 +101,25 @@ def optimizations_chart(results: Results) -> str:
     return picture("What spares Weave Share work (000 Fig. 14)", areas, columns=3)
 
 
+def throughput_chart(results: Results) -> str:
+    """Measured against reckoned throughput, a point for each technique; on the line they agree."""
+    areas = []
+    for policy, figure in (("weave_share", "Fig. 22"), ("tri_weave", "Fig. 23")):
+        plans = pick(results["plans"], policy=policy)
+        lines = [Line(plan["technique"], [pair], TECHNIQUE[plan["technique"]])
+                 for plan, pair in zip(plans, reckoned_and_measured(plans), strict=True)]
+        least = min(value for line in lines for spot in line.points for value in spot)
+        lines.append(Line("equal", [(least, least), (1.0, 1.0)], 4, dashed=True))
+        areas.append(Area(f"{figure}: {TITLES[policy]}", "1 / cost, by the largest", "answers a second, by the largest",
+                          lines))
+    return picture("Reckoned and measured throughput (001 Fig. 22–23)", areas)
+
+
 CHARTS: dict[str, Callable[[Results], str]] = {
     "plan_queries": queries_chart,
     "plan_rate": normalised("Plans by input rate (000 Fig. 8)", "queries", "rate", True),
     "plan_overlap": normalised("Plans by largest overlap (000 Fig. 9)", "rate", "overlap", True),
     "plan_skew": normalised("Plans by slide skew (000 Fig. 10)", "queries", "skew", False),
     "plan_techniques": techniques_chart, "plan_counting": counting_chart, "plan_incremental": incremental_chart,
-    "plan_optimizations": optimizations_chart,
+    "plan_optimizations": optimizations_chart, "plan_throughput": throughput_chart,
 }
