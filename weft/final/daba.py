@@ -35,7 +35,8 @@ def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, val
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
         ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
-        for step in range(first, last + 1):
+        step = first
+        while step <= last:
             end = end_of(dense, hi, ahead, step) if step < last else total
             begin = begin_of(dense, lo, reach, end, step, 0) if step < last else f
             if begin >= e:
@@ -59,6 +60,25 @@ def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, val
                 else:
                     front = load(values, folds + (f & mask))
                     store(out, step, combine(op, front, load(values, folds + ((e - 1) & mask))))
+            step += 1
+            if dense and reach <= end and step < last and b < e and (le == r or a < b):  # one goes, one comes
+                slides = min(last - step, (r - le if le < r else b - le) // 2)
+                back, alpha = load(values, folds + ((e - 1) & mask)), load(values, folds + (a & mask))
+                for i in range(slides):
+                    if le < r:
+                        alpha = shrink(op, values, base, folds, mask, le + 2 * i, a - 2 * i, alpha)
+                    value = load(cells, shift + e + i)
+                    back = combine(op, back, value)
+                    store(values, base + ((e + i) & mask), value)
+                    store(values, folds + ((e + i) & mask), back)
+                    if le < r:
+                        alpha = shrink(op, values, base, folds, mask, le + 2 * i + 1, a - 2 * i - 1, alpha)
+                    store(out, step + i, combine(op, load(values, folds + ((f + i + 1) & mask)), back))
+                if le == r:
+                    r, a = r + 2 * slides, a + 2 * slides
+                else:
+                    a -= 2 * slides
+                f, le, e, step = f + slides, le + 2 * slides, e + slides, step + slides
         marks[key, 0], marks[key, 1], marks[key, 2], marks[key, 3], marks[key, 4] = f, le, r, a, b
         seen[key] = e
 
@@ -71,15 +91,22 @@ def turn(op, values, base, folds, mask, f, le, r, a, b, e):
         le, r, a, b = f, b, e, e
     if le == r:
         return le + 1, r + 1, a + 1, b
-    fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
-    value = load(values, base + ((a - 1) & mask))
     if a < b:
-        alpha = load(values, folds + (a & mask))
-        fold = combine(op, fold, alpha)
-        value = combine(op, value, alpha)
-    store(values, folds + (le & mask), fold)
-    store(values, folds + ((a - 1) & mask), value)
+        shrink(op, values, base, folds, mask, le, a, load(values, folds + (a & mask)))
+    else:
+        fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
+        store(values, folds + (le & mask), fold)
+        store(values, folds + ((a - 1) & mask), load(values, base + ((a - 1) & mask)))
     return le + 1, r, a - 1, b
+
+
+def shrink(op, values, base, folds, mask, le, a, alpha):
+    """Complete the fold at `le` and begin the one before `a`, whose own is `alpha`; the new one of these."""
+    fold = combine(op, load(values, folds + (le & mask)), load(values, folds + ((a - 1) & mask)))
+    store(values, folds + (le & mask), combine(op, fold, alpha))
+    alpha = combine(op, load(values, base + ((a - 1) & mask)), alpha)
+    store(values, folds + ((a - 1) & mask), alpha)
+    return alpha
 
 
 def room(longest: int, ranges: int) -> Room:
@@ -87,4 +114,4 @@ def room(longest: int, ranges: int) -> Room:
     return Room(power(longest), 2 * power(longest), 5, 0)
 
 
-daba = Sequential(CARD, Kernel(fold_steps, turn), room)
+daba = Sequential(CARD, Kernel(fold_steps, turn, shrink), room)

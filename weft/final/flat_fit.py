@@ -32,7 +32,8 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
         ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
-        for step in range(first, last + 1):
+        step = first
+        while step <= last:
             end = end_of(dense, hi, ahead, step) if step < last else total
             while inserted < end:
                 store(values, base + (inserted & mask), load(cells, shift + inserted))
@@ -59,6 +60,25 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                     store(values, base + place, fold)
                     poke(reach, place, end)
                 store(out, step * count + r, fold)
+            step += 1
+            if dense and count == 1 and end >= ranges[0]:  # one goes and one comes: most windows are two jumps
+                begin = end - ranges[0] + 1
+                middle = peek(reach, begin & mask)
+                fold = load(values, base + (middle & mask))
+                if begin < middle < end and peek(reach, middle & mask) == end:
+                    while step < last and peek(reach, begin & mask) == middle:
+                        value = load(cells, shift + inserted)
+                        store(values, base + (inserted & mask), value)
+                        inserted += 1
+                        poke(reach, (inserted - 1) & mask, inserted)
+                        fold = combine(op, fold, value)
+                        whole = combine(op, load(values, base + (begin & mask)), fold)
+                        store(values, base + (begin & mask), whole)
+                        poke(reach, begin & mask, inserted)
+                        store(out, step, whole)
+                        begin, step = begin + 1, step + 1
+                    store(values, base + (middle & mask), fold)
+                    poke(reach, middle & mask, inserted)
         seen[key] = inserted
 
 

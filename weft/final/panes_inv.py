@@ -32,7 +32,8 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
         ahead = old + 1 - first
         total = old + keys[key + 1] - keys[key]
         fold = load(values, base + size)
-        for step in range(first, last + 1):
+        step = first
+        while step <= last:
             end = end_of(dense, hi, ahead, step) if step < last else total
             begin = begin_of(dense, lo, reach, end, step, 0) if step < last else front
             if begin >= count:
@@ -47,6 +48,14 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 count += 1
             if step < last:
                 store(out, step, fold)
+            step += 1
+            if dense and end >= reach:  # one goes and one comes
+                while step < last:
+                    value = load(cells, shift + count)
+                    fold = combine(op, inverse(op, fold, load(values, base + (front & mask))), value)
+                    store(values, base + (count & mask), value)
+                    store(out, step, fold)
+                    front, count, step = front + 1, count + 1, step + 1
         store(values, base + size, fold)
         seen[key], marks[key, 0] = count, front
 

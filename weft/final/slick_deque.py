@@ -55,8 +55,10 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 inserted += 1
             if step == last:
                 break
+            oldest = load(values, base + (head & mask)) if begin < end else load(identity, 0)
+            store(out, step * count + count - 1, oldest)
             entry = head
-            for r in range(count - 1, -1, -1):
+            for r in range(count - 2, -1, -1):
                 begin = begin_of(dense, lo, ranges[r], end, step, r)
                 while entry < tail and peek(which, entry & mask) < begin:
                     entry += 1

@@ -32,7 +32,8 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
         shift, first, last = keys[key] - old, steps[key], steps[key + 1]
         ahead = old + 1 - first
         back = load(values, base + size)
-        for step in range(first, last):
+        step = first
+        while step < last:
             end = end_of(dense, hi, ahead, step)
             begin = begin_of(dense, lo, reach, end, step, 0)
             if begin >= count:
@@ -56,6 +57,15 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 store(out, step, load(values, base + (begin & mask)))
             else:
                 store(out, step, back)
+            step += 1
+            if dense and end >= reach and begin < split < count:  # one comes, one goes, until the older are used up
+                for begin in range(begin + 1, min(split, begin + 1 + last - step)):
+                    value = load(cells, shift + count)
+                    store(values, base + (count & mask), value)
+                    back = combine(op, back, value)
+                    store(out, step, combine(op, load(values, base + (begin & mask)), back))
+                    count += 1
+                    step += 1
         while shift + count < keys[key + 1]:
             value = load(cells, shift + count)
             store(values, base + (count & mask), value)

@@ -89,12 +89,12 @@ def larger(op, a, b):
 
 def smaller_float(op, a, b):
     """The smaller number, NaN being the largest of all."""
-    return pick((b < a) | (a != a), a, b)
+    return pick(a != a, pick(b < a, a, b), b)
 
 
 def larger_float(op, a, b):
     """The larger number, NaN being the largest of all."""
-    return pick((b > a) | (b != b), a, b)
+    return pick(b != b, pick(b > a, a, b), b)
 
 
 def not_smaller(op, a, b):
