@@ -23,14 +23,14 @@ QUERIES = {
     "fine_7_long": (FINE, "symbol", "'5 minutes', '7 seconds'"),
     "fine_11": (FINE, "symbol", "'100 seconds', '11 seconds'"),
     "fine_13": (FINE, "symbol", "'61 seconds', '13 seconds', '3 seconds'"),
-    "mean_1h": ("symbol, window.end AS at, avg(price) AS mean", "symbol", "'2 hours', '1 hour'"),
-    "high_1h": ("symbol, window.end AS at, max(price) AS high", "symbol", "'1 hour', '1 hour'"),
-    "spread_1h": ("symbol, window.end AS at, stddev(price) AS spread", "symbol", "'3 hours', '1 hour'"),
-    "busy_1h": ("symbol, window.end AS at, sum(volume) AS v", "symbol", "'90 minutes', '1 hour'"),
+    "mean_10m": ("symbol, window.end AS at, avg(price) AS mean", "symbol", "'20 minutes', '10 minutes'"),
+    "high_10m": ("symbol, window.end AS at, max(price) AS high", "symbol", "'10 minutes', '10 minutes'"),
+    "spread_10m": ("symbol, window.end AS at, stddev(price) AS spread", "symbol", "'30 minutes', '10 minutes'"),
+    "busy_10m": ("symbol, window.end AS at, sum(volume) AS v", "symbol", "'15 minutes', '10 minutes'"),
     "venue_7": ("venue, window.start AS at, min(price) AS low", "venue", "'63 seconds', '7 seconds'"),
     "venue_11": ("venue, window.start AS at, min(price) AS low", "venue", "'33 seconds', '11 seconds'"),
     "venue_13": ("window.start AS at, count(price) AS n, venue", "venue", "'26 seconds', '13 seconds'"),
-    "venue_1h": ("venue, window.start AS at, max_by(symbol, volume) AS s", "venue", "'1 hour', '1 hour'"),
+    "venue_10m": ("venue, window.start AS at, max_by(symbol, volume) AS s", "venue", "'10 minutes', '10 minutes'"),
 }
 
 
@@ -94,7 +94,7 @@ def test_weave_share_scans_more_than_once_where_that_pays(loom):
     woven, shared = loom.plan(optimizer="weave_share"), loom.plan(optimizer="share_all")
     by_symbol = [scan for scan in woven.scans if scan.head.query.keys == ("symbol",)]
     assert len(shared.scans) == 2 and len(by_symbol) > 1
-    coarse = {"mean_1h", "high_1h", "spread_1h"}
+    coarse = {"mean_10m", "high_10m", "spread_10m"}
     assert any({b.query.name for b in scan.queries} >= coarse and len(scan.queries) < 8 for scan in by_symbol)
     costs = {name: loom.explain(optimizer=name).to_dict()["cost"] for name in ("weave_share", "share_all", "no_share")}
     assert costs["weave_share"]["cost"] < min(costs["share_all"]["cost"], costs["no_share"]["cost"])
@@ -114,10 +114,10 @@ def test_measuring_a_small_source_shares_one_scan(loom, spark):
 
 
 def test_sinks_and_verify_take_an_optimizer(loom, spark, tmp_path):
-    names = ["fine_7", "mean_1h", "venue_7"]
+    names = ["fine_7", "mean_10m", "venue_7"]
     loom.run(sink=str(tmp_path), queries=names, optimizer="no_share")
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
-    assert spark.read.parquet(str(tmp_path / "mean_1h")).count() == loom.native("mean_1h").count()
+    assert spark.read.parquet(str(tmp_path / "mean_10m")).count() == loom.native("mean_10m").count()
     assert loom.verify(names, optimizer="weave_share").ok
     with pytest.raises(PlanError, match="did you mean 'weave_share'"):
         loom.verify(optimizer="weave_sare")
