@@ -142,12 +142,13 @@ def count_slide(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequ
     return together.count + apart.count
 
 
-def count_steps(algorithm: Sequential, monoid: Monoid, cells: State, ranges: Sequence[int]) -> np.ndarray:
-    """How many combines each slide of one key takes, its kernel run as plain Python one slice at a time."""
+def count_steps(algorithm: Sequential, monoid: Monoid, cells: State, ranges: Sequence[int],
+                at_once: int = 1) -> np.ndarray:
+    """How many combines each call takes, the kernel run as plain Python so many slices of one key at a time."""
     plain = replace(algorithm, kernel=algorithm.kernel.python)  # type: ignore[attr-defined]
     kept, counts = plain.init(monoid, types_of(cells), ranges, 1), []
-    for i in range(len(cells[0])):
+    for i in range(0, len(cells[0]), at_once):
         before = COMBINES[0]
-        _, kept = plain.advance(monoid, kept, dense_feed(tuple(a[i : i + 1] for a in cells), ranges))
+        _, kept = plain.advance(monoid, kept, dense_feed(tuple(a[i : i + at_once] for a in cells), ranges))
         counts.append(COMBINES[0] - before)
     return np.array(counts)

@@ -31,6 +31,8 @@ def test_one_slice_at_a_time(algorithm, order):
         counts = count_steps(algorithm, monoid_for(algorithm), (ORDERS[order](6 * n + 5),), [n])
         assert counts.mean() <= algorithm.card.single.of(n)
         assert counts.max() <= algorithm.card.worst.of(n)
+        whole = count_steps(algorithm, monoid_for(algorithm), (ORDERS[order](6 * n + 5),), [n], at_once=6 * n + 5)
+        assert whole.sum() <= algorithm.card.single.of(n) * (6 * n + 5)
 
 
 @pytest.mark.parametrize("order", ["random", "falling"])

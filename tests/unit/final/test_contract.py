@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
-from weft.final import ALGORITHMS, recalc
+from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, types_of
+from weft.final import ALGORITHMS, Feed, Kept, dense_feed, recalc
+from weft.final.bulk import bounds, first_needed
 from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
 from weft.testing.monoids import AFFINE
 
@@ -61,5 +64,56 @@ def test_equals_recalc_however_the_input_is_cut(algorithm, monoid, kind):
             want = run_stream(recalc, monoid, stream)
             assert_same(monoid, run_stream(algorithm, monoid, stream), want, stream.cells)
             assert_same(monoid, run_stream(algorithm, monoid, stream, cuts), want, stream.cells)
+
+    check()
+
+
+def spelled_out(feed, seen):
+    """A dense feed with the bounds of its windows written down."""
+    lo, hi = bounds(feed, seen)
+    ranges = len(feed.ranges)
+    return Feed(feed.cells, feed.keys, feed.steps, hi[::ranges].copy(), lo.reshape(-1, ranges), feed.ranges,
+                first_needed(feed, seen + np.diff(feed.keys)))
+
+
+def run_dense(algorithm, monoid, lines, ranges, cuts, spelled=()):
+    """All answers of keys whose every slice is a step, fed in pieces; those numbered in `spelled` with their bounds."""
+    kept, pieces = algorithm.init(monoid, types_of(lines[0]), ranges, len(lines), 0), []
+    edges = [0, *cuts, max(len(line[0]) for line in lines)]
+    for number, (since, until) in enumerate(pairwise(edges)):
+        parts = [tuple(a[since:until] for a in line) for line in lines]
+        cells = tuple(np.concatenate(field) for field in zip(*parts, strict=True))
+        feed = dense_feed(cells, ranges, np.append(0, np.cumsum([len(part[0]) for part in parts])))
+        feed = spelled_out(feed, kept.seen.copy()) if number in spelled else feed
+        answers, kept = algorithm.advance(monoid, kept, feed)
+        kept = Kept.from_bytes(kept.to_bytes())
+        pieces.append([tuple(a.reshape(-1, len(ranges))[low:high] for a in answers)
+                       for low, high in pairwise(feed.keys)])
+    return tuple(np.concatenate([piece[key][field] for key in range(len(lines)) for piece in pieces])
+                 for field in range(len(lines[0])))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)
+@pytest.mark.parametrize(("monoid", "kind"), [(ADD, np.int64), (ADD, np.float64), (MAX, np.float64), (MIN, np.int64),
+                                              (MOMENTS, np.float64), (AFFINE, np.int64)], ids=label)
+def test_dense_equals_recalc_however_the_input_is_cut(algorithm, monoid, kind):
+    one_range = algorithm.card.multi is None
+    if algorithm.supports(monoid, tuple(a.dtype for a in cells_for(monoid, kind, 1, 0)), [3]):
+        return
+
+    @given(st.data())
+    @settings(max_examples=25)
+    def check(data):
+        sizes = data.draw(st.lists(st.integers(0, 120), min_size=1, max_size=3).filter(any))
+        seed, odd = data.draw(st.integers(0, 2**32 - 1)), data.draw(st.booleans())
+        lines = [cells_for(monoid, kind, size, seed + i, odd) for i, size in enumerate(sizes)]
+        ranges = sorted(data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=1 if one_range else 4, unique=True)))
+        cuts = sorted(data.draw(st.lists(st.integers(0, max(sizes)), max_size=4, unique=True)))
+        spelled = data.draw(st.sets(st.integers(0, len(cuts))))
+        with np.errstate(all="ignore"):
+            want = run_dense(recalc, monoid, lines, ranges, ())
+            whole = tuple(np.concatenate(field) for field in zip(*lines, strict=True))
+            assert_same(monoid, run_dense(algorithm, monoid, lines, ranges, ()), want, whole)
+            assert_same(monoid, run_dense(algorithm, monoid, lines, ranges, cuts, spelled), want, whole)
 
     check()
