@@ -111,7 +111,7 @@ def throughput_chart(results: Results) -> str:
             lines = [Line(plan["technique"], [spot], TECHNIQUE[plan["technique"]])
                      for plan, spot in zip(plans, spots, strict=True)]
             least = min(value for spot in spots for value in spot)
-            lines.append(Line("equal", [(least, least), (1.0, 1.0)], 4, dashed=True))
+            lines.insert(0, Line("equal", [(least, least), (1.0, 1.0)], 4, dashed=True, marked=False))
             areas.append(Area(f"{figure}: {TITLES[policy]}, {about}", "1 / cost, by the largest",
                               "answers a second, by the largest", lines))
     return picture("Reckoned and measured throughput (001 Fig. 22–23)", areas)

@@ -112,6 +112,8 @@ def line_of(line: Line, across: Axis, up: Axis) -> str:
     spots = [(across(x), up(y)) for x, y in line.points]
     look = f"series c{line.colour}{' dashed' if line.dashed else ''}"
     path = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in spots), class_=look)
+    if not line.marked:
+        return path
     words = [f"{line.name} at {brief(x)}: {y:.3g}" for x, y in line.points]
     return path + "".join(point(line.colour, *spot, say) for spot, say in zip(spots, words, strict=True))
 
