@@ -115,8 +115,10 @@ class Loom:
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
     def _model(self, bound: Bound) -> SparkModel:
-        found = self._statistics.get(scan_key(bound), ASSUMED)
-        return SparkModel(found.rows / found.span, found.keys, found.span)
+        key = scan_key(bound)
+        found = self._statistics.get(key, ASSUMED)
+        components = {c for b in self._queries.values() if scan_key(b) == key for c in b.components}
+        return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:

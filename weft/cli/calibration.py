@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.console import RenderableType
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from weft.cli.output import Output
 from weft.cost import calibrate as measuring
+from weft.cost.calibrate import Progress
 from weft.cost.figures import (
     Figures,
     FiguresWarning,
@@ -22,6 +24,7 @@ from weft.cost.figures import (
     keep_figures,
     remove_figures,
 )
+from weft.cost.spark import SparkCosts
 from weft.final import ALGORITHMS
 
 Place = tuple[int, int]
@@ -30,13 +33,27 @@ LEGEND = ("Nanoseconds per answer. In column n × q there are q ranges, the long
 
 
 def calibrate(output: Output) -> None:
-    """Measures every algorithm and keeps the figures."""
+    """Measures every algorithm, then Spark, and keeps the figures."""
     path = figures_path()
-    check_place(path)  # measuring takes a minute, which nobody shall spend in vain
+    check_place(path)  # measuring takes minutes, which nobody shall spend in vain
+    with output.progress("starting Spark") as report:
+        costs = spark_costs(report)
     with output.progress("measuring") as report:
-        figures = measuring.calibrate(report)
+        figures = replace(measuring.calibrate(report), spark=costs)
     keep_figures(figures, path)
     display(output, Found(figures, path))
+
+
+def spark_costs(report: Progress) -> SparkCosts:
+    """What Spark takes here; the session made for it is gone before the algorithms are timed."""
+    from weft.spark.calibrate import calibrate_spark
+    from weft.spark.session import active_or_local
+
+    spark = active_or_local()
+    try:
+        return calibrate_spark(spark, report)
+    finally:
+        spark.stop()
 
 
 def show(output: Output) -> None:
@@ -84,6 +101,7 @@ def pages(found: Found, missing: Mapping[str, str]) -> Iterator[RenderableType]:
         yield from ("", kind, speeds({name: kinds[kind] for name, kinds in figures.answer.items() if kind in kinds}))
     yield from starts(figures)
     yield f"Copying eight bytes takes {figures.memcpy} ns."
+    yield from ("", "Spark", spark_table(figures.spark))
     yield from (f"Without {', '.join(names)}: {reason}." for reason, names in grouped(missing).items())
 
 
@@ -123,6 +141,22 @@ def cell(nanoseconds: float | None, best: float) -> Text:
         return Text("–")
     text = f"{nanoseconds:,.2f}" if nanoseconds < 100 else f"{nanoseconds:,.0f}"
     return Text(text, style="green" if nanoseconds == best else "")
+
+
+SPARK = {
+    "row": "ns a row of a scan", "component": "ns a row and component", "emit": "ns a slice that a scan emits",
+    "hand_over": "ns a slice and projection, on its way to Python", "cells": "ns a slice and slide",
+    "answer": "ns an answer folded and delivered", "stage": "s a stage, however little it does",
+}
+
+
+def spark_table(costs: SparkCosts) -> Table:
+    """A row for each figure of Spark."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    for name, value in costs.to_dict().items():
+        table.add_row(f"{value:,.4g}", SPARK[name])
+    return table
 
 
 def starts(figures: Figures) -> Iterator[str]:

@@ -170,7 +170,7 @@ def calibrate(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Measure what each final algorithm takes on this machine; plans then choose by these figures."""
+    """Measure what Spark and each final algorithm take on this machine, in two minutes; plans then choose by that."""
     from weft.cli import calibration
 
     if show and reset:

@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import exp, isfinite, log
@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.aggregates.monoid import Monoid, Types
+from weft.cost.spark import SparkCosts, read_costs
 from weft.errors import RunError
 
-VERSION = 1
+VERSION = 2
 NANO = 1e-9
 
 # A point of measurement: slices in the longest window, how many ranges, nanoseconds per answer.
@@ -29,13 +30,14 @@ class FiguresWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Figures:
-    """What each algorithm takes to start in a fresh worker, and per answer for each kind of value."""
+    """What each algorithm takes to start in a fresh worker, and per answer for each kind of value; what Spark takes."""
 
     start: dict[str, float]
     answer: dict[str, dict[str, tuple[Point, ...]]]
     memcpy: float
     machine: str = ""
     measured: str = ""
+    spark: SparkCosts = field(default_factory=SparkCosts)
 
     def seconds(self, algorithm: str, kind: str, ranges: Sequence[int], cells: int) -> float | None:
         """What folding so many cells into windows of these ranges takes in a fresh worker; None if never measured."""
@@ -48,7 +50,7 @@ class Figures:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values."""
         return {"version": VERSION, "machine": self.machine, "measured": self.measured, "memcpy": self.memcpy,
-                "start": self.start, "answer": self.answer}
+                "spark": self.spark.to_dict(), "start": self.start, "answer": self.answer}
 
     def to_json(self) -> str:
         """The figures as text."""
@@ -73,7 +75,8 @@ def read(data: Mapping[str, Any]) -> Figures:
     if not any(answer.values()):
         raise ValueError("they hold no figure")
     start = {name: positive(seconds) for name, seconds in data["start"].items()}
-    return Figures(start, answer, positive(data["memcpy"]), str(data["machine"]), str(data.get("measured", "")))
+    return Figures(start, answer, positive(data["memcpy"]), str(data["machine"]), str(data.get("measured", "")),
+                   read_costs(data["spark"]))
 
 
 def point(values: Sequence[float]) -> Point:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from math import expm1
 from typing import Any, Protocol
 
 import numpy as np
 
+from weft.cost.figures import current_figures
+from weft.cost.spark import SparkCosts
 from weft.cost.techniques import TECHNIQUES, Members, Technique, larger
 from weft.errors import PlanError
+from weft.model.window import Window
 
 # A function of the edge rate, of one tree or of many at once.
 OfRate = Callable[[Any], Any]
@@ -47,6 +51,9 @@ class Model(Protocol):
     def together(self, whole: float) -> Pricing:
         """One partial stage cuts at all edges and passes its slices to every tree (TriWeave)."""
 
+    def delivering(self, windows: Sequence[Window]) -> float:
+        """What the answers of windows cost, one a query, in any plan."""
+
 
 @dataclass(frozen=True)
 class PaperModel:
@@ -71,17 +78,9 @@ class PaperModel:
         """Tuples are aggregated once, the shared stage's slices once a tree."""
         return Pricing(self.rate, lambda e: whole + 0.0 * e, lambda e: e, self.technique)
 
-
-@dataclass(frozen=True)
-class SparkCosts:
-    """Nanoseconds on Spark: per row of a scan, per slice that it emits, per slice that goes to Python for a
-    projection, per slice that becomes cells of one slide; and seconds that a stage takes however little it does."""
-
-    row: float = 450.0
-    emit: float = 350.0
-    hand_over: float = 900.0
-    cells: float = 120.0
-    stage: float = 0.3
+    def delivering(self, windows: Sequence[Window]) -> float:
+        """The papers do not count it."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -89,14 +88,15 @@ class SparkModel:
     """Seconds on Spark per unit of event time, for `rate` rows of `keys` keys over a span of time.
 
     A tree pays for its scan, and for every slice once a projection (its way to Python) and once a slide (cells of that
-    length are made of it). A key has no more slices than rows: edges without a row before them make none. What answers
-    cost is the same in any plan and left out.
+    length are made of it). A key has no more slices than rows: edges without a row before them make none. What folding
+    and delivering answers costs is the same in any plan. `components` is how many a scan of all queries has.
     """
 
     rate: float
     keys: float
     span: float
-    costs: SparkCosts = SparkCosts()
+    components: int = 4
+    costs: SparkCosts = field(default_factory=lambda: current_figures().spark)
     name: str = "spark"
 
     def __post_init__(self) -> None:
@@ -119,8 +119,8 @@ class SparkModel:
 
     def scan(self, edge_rate: Any) -> Any:
         """Reading, grouping and emitting slices."""
-        rows = self.rate * self.costs.row + self.slices(edge_rate) * self.costs.emit
-        return rows * 1e-9 + self.costs.stage / self.span
+        rows = self.rate * (self.costs.row + self.components * self.costs.component)
+        return (rows + self.slices(edge_rate) * self.costs.emit) * 1e-9 + self.costs.stage / self.span
 
     def taken(self, edge_rate: Any) -> Any:
         """Seconds for each nanosecond per slice, a stage's own time spread over as many slices as take that long."""
@@ -134,6 +134,15 @@ class SparkModel:
         """One scan for all edges; every tree takes all its slices."""
         taken = float(self.taken(whole))
         return Pricing(float(self.scan(whole)), lambda e: 0.0 * e, lambda e: taken + 0.0 * e, self.technique)
+
+    def answers(self, windows: Sequence[Window]) -> float:
+        """The answers of windows per unit of time: a window without a row has none."""
+        each = self.rate / self.keys
+        return sum(self.keys / w.slide * -expm1(-each * w.range) for w in windows)
+
+    def delivering(self, windows: Sequence[Window]) -> float:
+        """Folding and delivering what the windows answer."""
+        return self.answers(windows) * self.costs.answer * 1e-9
 
 
 ONE_RANGE = ("two_stacks", "daba", "panes_inv")

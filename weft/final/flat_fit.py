@@ -22,8 +22,7 @@ CARD = Card(
 )
 
 
-@Kernel
-def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
+def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values, marks, links, scratch, out):
     """Per key, place i holds the fold of slices i … links[i] − 1; `scratch` is the stack of visited places."""
     mask, count, dense = size - 1, ranges.shape[0], hi.shape[0] == 0
     for key in range(seen.shape[0]):
@@ -61,25 +60,33 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                     poke(reach, place, end)
                 store(out, step * count + r, fold)
             step += 1
-            if dense and count == 1 and end >= ranges[0]:  # one goes and one comes: most windows are two jumps
-                begin = end - ranges[0] + 1
-                middle = peek(reach, begin & mask)
-                fold = load(values, base + (middle & mask))
-                if begin < middle < end and peek(reach, middle & mask) == end:
-                    while step < last and peek(reach, begin & mask) == middle:
-                        value = load(cells, shift + inserted)
-                        store(values, base + (inserted & mask), value)
-                        inserted += 1
-                        poke(reach, (inserted - 1) & mask, inserted)
-                        fold = combine(op, fold, value)
-                        whole = combine(op, load(values, base + (begin & mask)), fold)
-                        store(values, base + (begin & mask), whole)
-                        poke(reach, begin & mask, inserted)
-                        store(out, step, whole)
-                        begin, step = begin + 1, step + 1
-                    store(values, base + (middle & mask), fold)
-                    poke(reach, middle & mask, inserted)
+            if dense and count == 1 and end >= ranges[0]:
+                inserted, step = two_jumps(op, values, base, mask, reach, cells, shift, inserted, ranges[0], step, last,
+                                           out)
         seen[key] = inserted
+
+
+def two_jumps(op, values, base, mask, reach, cells, shift, end, length, step, last, out):
+    """One goes and one comes, for as long as a window is one place's fold and that of the place it points to."""
+    begin = end - length + 1
+    middle = peek(reach, begin & mask)
+    if not begin < middle < end or peek(reach, middle & mask) != end:
+        return end, step
+    fold = load(values, base + (middle & mask))
+    while step < last and peek(reach, begin & mask) == middle:
+        value = load(cells, shift + end)
+        store(values, base + (end & mask), value)
+        poke(reach, end & mask, end + 1)
+        end += 1
+        fold = combine(op, fold, value)
+        whole = combine(op, load(values, base + (begin & mask)), fold)
+        store(values, base + (begin & mask), whole)
+        poke(reach, begin & mask, end)
+        store(out, step, whole)
+        begin, step = begin + 1, step + 1
+    store(values, base + (middle & mask), fold)
+    poke(reach, middle & mask, end)
+    return end, step
 
 
 def room(longest: int, ranges: int) -> Room:
@@ -87,4 +94,4 @@ def room(longest: int, ranges: int) -> Room:
     return Room(power(longest), power(longest), 0, power(longest))
 
 
-flat_fit = Sequential(CARD, kernel, room)
+flat_fit = Sequential(CARD, Kernel(fold_steps, two_jumps), room)

@@ -59,11 +59,11 @@ def kernel(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, values,
                 store(out, step, back)
             step += 1
             if dense and end >= reach and begin < split < count:  # one comes, one goes, until the older are used up
-                for begin in range(begin + 1, min(split, begin + 1 + last - step)):
+                for front in range(begin + 1, min(split, begin + 1 + last - step)):
                     value = load(cells, shift + count)
                     store(values, base + (count & mask), value)
                     back = combine(op, back, value)
-                    store(out, step, combine(op, load(values, base + (begin & mask)), back))
+                    store(out, step, combine(op, load(values, base + (front & mask)), back))
                     count += 1
                     step += 1
         while shift + count < keys[key + 1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.optimize.base import Optimizer
+from weft.optimize.cheapest import cheapest
 from weft.optimize.exhaustive import exhaustive
 from weft.optimize.insert_then_weave import insert_then_weave
 from weft.optimize.local_search import LOCAL_SEARCHES
@@ -14,8 +15,9 @@ from weft.optimize.weave_plain import weave_plain
 from weft.optimize.weave_polish import weave_polish
 from weft.optimize.weave_share import weave_share
 
-# The oracle, which tries everything, stands last.
+# The default stands first; the oracle, which tries everything, last.
 OPTIMIZERS: tuple[Optimizer, ...] = (
+    cheapest,
     tri_weave,
     weave_share,
     weave_polish,

@@ -171,6 +171,7 @@ def price(problem: Problem, groups: Groups) -> PlanCost:
         rate = union_density(tuple({edges_of(problem.windows[i]) for i in queries}))
         omega = pricing.technique.omega(problem.members(queries), float(rate.value))
         base, folding = float(pricing.base(float(rate.value))), float(pricing.weight(float(rate.value))) * omega
+        folding += problem.model.delivering([problem.windows[i] for i in queries])
         trees.append(TreeCost(queries, rate, omega, base + folding))
         partial, final = partial + base, final + folding
     return PlanCost(partial + final, partial, final, tuple(trees))

@@ -87,7 +87,7 @@ def price(plan: dict) -> str:
     """One sentence on what the plan costs."""
     cost = plan["cost"]
     others = f"No Share takes {seconds(cost['no_share_cost'])}, Shared {seconds(cost['shared_cost'])}"
-    return f"{plan['optimizer']} takes {seconds(cost['cost'])}, {others}; answers come on top, in any plan alike."
+    return f"{plan['optimizer']} takes {seconds(cost['cost'])}, {others}."
 
 
 def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:

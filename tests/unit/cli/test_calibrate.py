@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def weft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weft:
     for name, value in {"SPANS": (3, 4, 5), "COUNTS": (1, 4), "CELLS": 32, "REPEATS": 1}.items():
         monkeypatch.setattr(measuring, name, value)
     monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.cli.calibration.spark_costs", lambda report: replace(default_figures().spark, row=77.0))
     figures.read_own.cache_clear()
     return lambda *args: CliRunner().invoke(app, ["calibrate", *args])
 
@@ -54,13 +56,14 @@ def test_figures_for_machines(weft: Weft, kept: Path) -> None:
     assert (data["ok"], data["own"], data["path"], data["fault"]) == (True, True, str(kept), None)
     assert data["answer"]["prefix"]["add int64"][0][:2] == [3, 1]
     assert list(data["missing"]) == COMPILED and data["memcpy"] > 0
+    assert data["spark"]["row"] == 77.0 and "ns a row of a scan" in weft("--show").stdout
 
 
 def test_show_measures_nothing(weft: Weft, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "calibrate", None)
     result = weft("--show")
     assert result.exit_code == 0 and result.stdout.startswith("The figures that Weft ships, measured (x86_64")
-    assert "0.53 s to start block_jit" in result.stdout and not kept.exists()
+    assert f"{default_figures().start['block_jit']:.2f} s to start block_jit" in result.stdout and not kept.exists()
     assert json.loads(weft("--show", "--json").stdout)["own"] is False
 
 

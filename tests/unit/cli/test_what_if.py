@@ -178,7 +178,7 @@ WRONG = {
     "infinite": (["-w", "4/2", "--rate", "inf"], "--rate", "this must be positive"),
     "rate garbage": (["-w", "4/2", "--rate", "fast"], "--rate", "unable to parse"),
     "optimizer": ([*EXAMPLE_3, "-o", "weave_sare"], "--optimizer", "did you mean 'weave_share'?"),
-    "far optimizer": ([*EXAMPLE_3, "-o", "zzz"], "--optimizer", "the optimizers are tri_weave, weave_share"),
+    "far optimizer": ([*EXAMPLE_3, "-o", "zzz"], "--optimizer", "the optimizers are cheapest, tri_weave, weave_share"),
     "technique": ([*EXAMPLE_3, "-a", "pains"], "--algorithm", "did you mean 'panes'?"),
     "far technique": ([*EXAMPLE_3, "-a", "zzz"], "--algorithm", "use panes, flat_fat"),
     "one range": ([*EXAMPLE_3, "-a", "daba"], "--algorithm", "'daba' serves one range, so queries cannot share it"),

@@ -107,7 +107,8 @@ def test_dense_equals_recalc_however_the_input_is_cut(algorithm, monoid, kind):
         sizes = data.draw(st.lists(st.integers(0, 120), min_size=1, max_size=3).filter(any))
         seed, odd = data.draw(st.integers(0, 2**32 - 1)), data.draw(st.booleans())
         lines = [cells_for(monoid, kind, size, seed + i, odd) for i, size in enumerate(sizes)]
-        ranges = sorted(data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=1 if one_range else 4, unique=True)))
+        most = 1 if one_range else 4
+        ranges = sorted(data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=most, unique=True)))
         cuts = sorted(data.draw(st.lists(st.integers(0, max(sizes)), max_size=4, unique=True)))
         spelled = data.draw(st.sets(st.integers(0, len(cuts))))
         with np.errstate(all="ignore"):
