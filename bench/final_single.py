@@ -3,22 +3,25 @@
     python bench/final_single.py [--slides N] [--quick]
 
 Windows are full before the clock starts. A member allocates its output itself in every call; memcpy (np.copyto of the
-same array to one that is there) is timed right after it, both again and again, and the best counts. Four minutes.
+same array to one that is there) is timed at both ends of the run. The best of several counts. The aims are measured on
+a line that fits the cache and on one that does not. Five minutes.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
+from itertools import product
 from typing import Any
 
+import numpy as np
 from final_common import (
     KINDS,
     MEMBERS,
     Kind,
     arguments,
     best,
-    cold_copy_ns,
-    copying,
+    copy_ns,
     finish,
     results_for,
     settle_allocator,
@@ -28,8 +31,11 @@ from final_common import (
 from final_latency import latency
 from final_tables import AIM_WINDOWS, AIMS, way_of
 
+from weft.final.bulk import TILE
+
 WINDOWS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 QUICK = (16, 1024)
+LARGE = 1 << 24
 RECALC = {"slide": 4096, "advance": 16}  # the longest windows for which folding anew is worth waiting for
 RECALC_WORK = 1 << 27  # combines a call
 INDEXED = 1 << 18  # slides that bulk members make by `advance`, whose index arrays make it slow, in windows up to this
@@ -42,16 +48,19 @@ def main() -> None:
     settle_allocator()
     windows = QUICK if options.quick else WINDOWS
     slides = min(options.slides, 1 << 16) if options.quick else options.slides
-    results = results_for(options, slides=slides, windows=windows, recalc=RECALC, cold_memcpy_ns=cold_copy_ns(slides))
+    results = results_for(options, slides=slides, windows=windows, recalc=RECALC, memcpy_ns=copy_ns(slides))
     results["rates"] = [rate for kind in KINDS for window in windows for rate in rates(kind, window, slides)]
     for wanted in () if options.quick else (worth_it, aimed_at):
         again([r for r in results["rates"] if "ns" in r and wanted(r)], slides)
+    results["memcpy_ns"] = min(results["memcpy_ns"], copy_ns(slides))
+    results["limits"] = limits(slides)
+    results["large"] = {} if options.quick else large(LARGE)
     results["latency"] = latency(options.quick)
     finish("final_single", results)
 
 
 def rates(kind: Kind, window: int, slides: int) -> list[dict[str, Any]]:
-    """Nanoseconds a slide of every member and of memcpy at one window."""
+    """Nanoseconds a slide of every member at one window."""
     print(f"{kind.name}, window {window:,} ...", file=sys.stderr, flush=True)
     found = []
     for name, algorithm in MEMBERS.items():
@@ -64,15 +73,14 @@ def rates(kind: Kind, window: int, slides: int) -> list[dict[str, Any]]:
 
 
 def rate(name: str, via: str, kind: Kind, window: int, slides: int) -> dict[str, Any]:
-    """Nanoseconds a slide of one member, best of several, and of memcpy of the same array beside it."""
+    """Nanoseconds a slide of one member, best of several."""
     bulk = len(ways(MEMBERS[name])) > 1
     if (name == "recalc" and window > RECALC[via]) or (bulk and via == "advance" and window not in INDEXED_WINDOWS):
         return {"skipped": "takes too long"}
     count = slides_of(name, via, window, slides)
     cells = kind.cells(count)
     member = best(work_of(via, MEMBERS[name], kind, cells, [window]), budget=0.1)
-    copy = best(copying(cells[0]), budget=0.02)
-    return {"slides": count, "ns": 1e9 * member / count, "memcpy_ns": 1e9 * copy / count}
+    return {"slides": count, "ns": 1e9 * member / count}
 
 
 def again(records: list[dict[str, Any]], slides: int) -> None:
@@ -81,7 +89,32 @@ def again(records: list[dict[str, Any]], slides: int) -> None:
     kinds = {kind.name: kind for kind in KINDS}
     for record in records:
         found = rate(record["member"], record["via"], kinds[record["kind"]], record["window"], slides)
-        record.update({name: min(record[name], found[name]) for name in ("ns", "memcpy_ns")})
+        record["ns"] = min(record["ns"], found["ns"])
+
+
+def large(slides: int) -> dict[str, Any]:
+    """The members that have an aim, and memcpy, on a line that no cache holds."""
+    print(f"{slides:,} slices ...", file=sys.stderr, flush=True)
+    found = []
+    for kind, window, (name, algorithm) in product(KINDS, AIM_WINDOWS, MEMBERS.items()):
+        if name in AIMS and not kind.refusal(algorithm, [window]):
+            facts = {"kind": kind.name, "window": window, "member": name, "via": way_of(name)}
+            found.append(facts | rate(name, way_of(name), kind, window, slides))
+    return {"slides": slides, "windows": AIM_WINDOWS, "memcpy_ns": copy_ns(slides), "rates": found}
+
+
+def limits(slides: int) -> list[dict[str, Any]]:
+    """What members cannot be faster than: NumPy's own running folds, and a deque whose every step can be foreseen."""
+    found = []
+    for kind in KINDS:
+        (cells,), out = kind.cells(TILE), np.empty(TILE, kind.type)
+        took = best(partial(kind.monoid.ufunc.accumulate, cells, out=out), most=200)
+        found.append({"limit": "accumulate", "kind": kind.name, "ns": 1e9 * took / TILE})
+    for kind in KINDS[2:]:
+        for limit, line in (("random", kind.cells(slides)), ("saw", (np.arange(slides, 0, -1).astype(kind.type) % 2,))):
+            took = best(work_of("advance", MEMBERS["slick_deque"], kind, line, [4096]), most=9)
+            found.append({"limit": f"slick_deque {limit}", "kind": kind.name, "ns": 1e9 * took / slides})
+    return found
 
 
 def worth_it(record: dict[str, Any]) -> bool:

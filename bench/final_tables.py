@@ -68,38 +68,40 @@ SIGNS += "are the slices, and nothing is computed."
 
 def single_sheets(results: Results) -> list[Sheet]:
     """Throughput of one range, the aims, and latency."""
-    windows, copy = results["windows"], copy_ns(results)
+    windows, copy = results["windows"], results["memcpy_ns"]
     sheets = []
     for (kind,) in unique(results["rates"], "kind"):
         rows = grid(pick(results["rates"], kind=kind), "window", windows,
                     lambda r: measured(r, lambda r: f"{digits(r['ns'])} ({r['ns'] / copy:.0f}×)"))
         title = f"{kind}: nanoseconds a slide, and the multiple of memcpy, by slices a window"
         sheets.append(Sheet(f"single {kind}", title, ("member", "by", *(f"{w:,}" for w in windows)), rows, (SIGNS,)))
-    return [*sheets, aims_sheet(results), *latency_sheets(results["latency"])]
+    sheets += [aims_sheet(results, "aims", "in the cache"), limits_sheet(results["limits"], copy)]
+    if results["large"]:
+        sheets.append(aims_sheet(results["large"], "aims large", "out of the cache"))
+    return [*sheets, *latency_sheets(results["latency"])]
 
 
-def copy_ns(results: Results) -> float:
-    """Nanoseconds a slice of memcpy of the whole line, the best of the run: the one yardstick of all multiples."""
-    return min(r["memcpy_ns"] for r in results["rates"] if r.get("slides") == results["slides"])
-
-
-def aims_sheet(results: Results) -> Sheet:
+def aims_sheet(results: Results, section: str, where: str) -> Sheet:
     """The aims as multiples of memcpy, reached or not."""
-    rows, copy = [], copy_ns(results)
+    rows, copy = [], results["memcpy_ns"]
     for member, aim in AIMS.items():
         for (kind,) in unique(results["rates"], "kind"):
             mine = [r for r in pick(results["rates"], member=member, kind=kind)
                     if r["via"] == way_of(member) and r["window"] in AIM_WINDOWS]
             if any("ns" in r for r in mine):
-                cells = (measured(r, lambda r: f"{r['ns'] / copy:.1f}") for r in mine)
+                found = {r["window"]: measured(r, lambda r: f"{r['ns'] / copy:.1f}") for r in mine}
+                cells = (found.get(w, "–") for w in AIM_WINDOWS)
                 rows.append([member, kind, f"≤ {aim} ×", *cells, verdict(mine, aim * copy)])
-    windows = [w for w in AIM_WINDOWS if w in results["windows"]]
-    notes = (f"{results['slides']:,} slices on the line; `slide` of prefix, block and block_jit, `advance` of "
-                    f"the others. memcpy is that of an array in the cache, {digits(copy)} ns a slice; of one that the "
-                    f"cache has lost it takes {digits(results['cold_memcpy_ns'])} ns, by which the multiples would be "
-                    f"{results['cold_memcpy_ns'] / copy:.1f} times smaller.",)
-    return Sheet("aims", "Aims: multiples of memcpy of the same array, by slices a window",
-                 ("member", "kind", "aim", *(f"{w:,}" for w in windows), "verdict"), rows, notes)
+    notes = (f"{results['slides']:,} slices on the line, {where}: memcpy takes {digits(copy)} ns a slice, the best of "
+             f"hundreds. `slide` of prefix, block and block_jit, `advance` of the others.",)
+    return Sheet(section, f"Aims: multiples of memcpy of the same array, {where}, by slices a window",
+                 ("member", "kind", "aim", *(f"{w:,}" for w in AIM_WINDOWS), "verdict"), rows, notes)
+
+
+def limits_sheet(limits: Sequence[Record], copy: float) -> Sheet:
+    """What members cannot be faster than."""
+    rows = [[r["limit"], r["kind"], digits(r["ns"]), f"{r['ns'] / copy:.1f}"] for r in limits]
+    return Sheet("limits", "What sets the limit", ("what", "kind", "ns a slice", "× memcpy"), rows)
 
 
 def way_of(member: str) -> str:

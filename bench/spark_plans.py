@@ -21,7 +21,7 @@ HOURLY = (
     "stddev(price) AS spread", "max(price) - min(price) AS range", "sum(price * volume) / sum(volume) AS vwap",
     "max_by(price, ts) AS last", "min_by(price, ts) AS first",
 )
-OPTIMIZERS = ("weave_share", "tri_weave", "share_all", "no_share")
+OPTIMIZERS = ("cheapest", "weave_share", "tri_weave", "share_all", "no_share")
 
 
 def queries() -> dict[str, str]:

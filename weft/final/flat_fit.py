@@ -60,7 +60,7 @@ def fold_steps(op, identity, size, cells, keys, steps, hi, lo, ranges, seen, val
                     poke(reach, place, end)
                 store(out, step * count + r, fold)
             step += 1
-            if dense and count == 1 and end >= ranges[0]:
+            if dense and count == 1 and 1 < ranges[0] <= end:
                 inserted, step = two_jumps(op, values, base, mask, reach, cells, shift, inserted, ranges[0], step, last,
                                            out)
         seen[key] = inserted
