@@ -111,14 +111,15 @@ class Loom:
         """
         for group in sharing(tuple(self._chosen(queries))):
             head = group[0]
-            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
+            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], group)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
         found = self._statistics.get(key, ASSUMED)
-        components = {c for b in self._queries.values() if scan_key(b) == key for c in b.components}
-        return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
+        together = [b for b in self._queries.values() if scan_key(b) == key]
+        components, predicates = {c for b in together for c in b.components}, {b.query.where for b in together}
+        return SparkModel(found.rows / found.span, found.keys, found.span, len(components), len(predicates))
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:

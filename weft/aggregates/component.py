@@ -11,7 +11,8 @@ class Component:
     """What a slice keeps for some aggregate: `columns` are Spark aggregates, folded by `monoid`.
 
     `type` is the Spark type of an answer's value; `fields` names the values an answer carries.
-    Equal components of different aggregates and queries are one component.
+    Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
+    that meet the condition GUARD stands for.
     """
 
     monoid: str
@@ -19,14 +20,31 @@ class Component:
     type: str
     fields: tuple[str, ...] = ("value",)
     label: str = field(default="", compare=False)
+    guarded: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def nullable(self) -> bool:
         """Counts are never null; everything else is null where no value was."""
         return self.monoid != "count"
 
+    @property
+    def merges(self) -> tuple[str, ...] | None:
+        """Spark aggregates that make one state of several, a `{}` for each column; None where only a kernel can."""
+        decimal = self.type.startswith("decimal")
+        return None if decimal and self.monoid == "add" else MERGES.get(self.monoid)
+
     def __str__(self) -> str:
         return self.label or self.columns[0]
+
+
+GUARD = "<guard>"
+MERGES = {"count": ("sum({})",), "add": ("sum({})",), "min": ("min({})",), "max": ("max({})",),
+          "bit_and": ("bit_and({})",), "bit_or": ("bit_or({})",), "bit_xor": ("bit_xor({})",)}
+
+
+def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
+    """Each column under GUARD, where it may raise an error on rows that nobody gave it."""
+    return {plain: guarded for c in components for plain, guarded in zip(c.columns, c.guarded, strict=False)}
 
 
 def columns_of(components: Iterable[Component]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import expm1
 from typing import Any, Protocol
@@ -54,6 +54,9 @@ class Model(Protocol):
     def delivering(self, windows: Sequence[Window]) -> float:
         """What the answers of windows cost, one a query, in any plan."""
 
+    def alone(self) -> Model:
+        """The model of one query that shares its scan with no other."""
+
 
 @dataclass(frozen=True)
 class PaperModel:
@@ -82,6 +85,10 @@ class PaperModel:
         """The papers do not count it."""
         return 0.0
 
+    def alone(self) -> PaperModel:
+        """The same."""
+        return self
+
 
 @dataclass(frozen=True)
 class SparkModel:
@@ -89,13 +96,15 @@ class SparkModel:
 
     A tree pays for its scan, and for every slice once a projection (its way to Python) and once a slide (cells of that
     length are made of it). A key has no more slices than rows: edges without a row before them make none. What folding
-    and delivering answers costs is the same in any plan. `components` is how many a scan of all queries has.
+    and delivering answers costs is the same in any plan. `components` and `predicates` are how many a scan of all
+    queries has: each predicate has slices of its own, as if it let every row pass.
     """
 
     rate: float
     keys: float
     span: float
     components: int = 4
+    predicates: int = 1
     costs: SparkCosts = field(default_factory=lambda: current_figures().spark)
     name: str = "spark"
 
@@ -115,7 +124,7 @@ class SparkModel:
     def slices(self, edge_rate: Any) -> Any:
         """The slices of all keys that hold a row, for rows that come at random."""
         cells = self.keys * edge_rate
-        return cells * -np.expm1(-self.rate / cells)
+        return self.predicates * cells * -np.expm1(-self.rate / cells)
 
     def scan(self, edge_rate: Any) -> Any:
         """Reading, grouping and emitting slices."""
@@ -143,6 +152,10 @@ class SparkModel:
     def delivering(self, windows: Sequence[Window]) -> float:
         """Folding and delivering what the windows answer."""
         return self.answers(windows) * self.costs.answer * 1e-9
+
+    def alone(self) -> SparkModel:
+        """With one predicate only."""
+        return replace(self, predicates=1)
 
 
 ONE_RANGE = ("two_stacks", "daba", "panes_inv")

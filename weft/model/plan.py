@@ -26,7 +26,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scan:
-    """One pass over a source: queries with the same predicate, time and grouping."""
+    """One pass over a source: queries with the same time and grouping."""
 
     trees: tuple[Tree, ...]
 
@@ -37,8 +37,13 @@ class Scan:
 
     @property
     def head(self) -> Bound:
-        """A query that stands for all: they agree on source, predicate, time and keys."""
+        """A query that stands for all: they agree on source, time and keys."""
         return self.trees[0].queries[0]
+
+    @property
+    def predicates(self) -> tuple[str | None, ...]:
+        """The distinct predicates of its queries, in order; None for that of all rows."""
+        return tuple(dict.fromkeys(b.query.where for b in self.queries))
 
     @property
     def windows(self) -> tuple[Window, ...]:

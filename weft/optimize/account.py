@@ -51,7 +51,7 @@ def account(problem: Problem, groups: Groups, factor: float = 1.0) -> Account:
     No Share and Shared read the source in every tree, also where the plan's trees share one partial stage.
     """
     apart = replace(problem, shared=False)
-    alone, cost = costs_alone(apart), price(problem, groups)
+    alone, cost = costs_alone(replace(apart, model=problem.model.alone())), price(problem, groups)
     everyone = (tuple(range(len(problem.windows))),)
     same = not problem.shared and len(groups) == 1
     shared = cost.total if same else price(apart, everyone).total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import get_close_matches
 
@@ -12,6 +13,9 @@ from weft.model.workload import Bound, Workload
 from weft.optimize import OPTIMIZERS
 from weft.optimize.base import Optimizer
 from weft.optimize.problem import Groups, Problem
+
+# A column, or a field of one: an expression that cannot fail.
+COLUMN = re.compile(r"(\w+|`[^`]+`)(\.(\w+|`[^`]+`))*")
 
 # The model of a query's scan, and what a query makes of its answers.
 ModelOf = Callable[[Bound], Model]
@@ -29,9 +33,11 @@ def find_optimizer(name: str) -> Optimizer:
 
 
 def scan_key(bound: Bound) -> tuple:
-    """What queries must agree on to share a scan."""
+    """What queries must agree on to share a scan: their predicates too, where a key might raise an error on rows that
+    only another query lets pass."""
     query = bound.query
-    return query.source, query.where, query.time, query.keys
+    where = None if all(COLUMN.fullmatch(key) for key in query.keys) else query.where
+    return query.source, where, query.time, query.keys
 
 
 def sharing(workload: Workload) -> list[tuple[Bound, ...]]:

@@ -24,20 +24,21 @@ def timestamp(sql: str, kind: str) -> str:
 
 
 def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
-    """The rows of every query of the stage, with `w` the number of their window and the outputs `o0 …`."""
+    """The rows of every query of the stage: `w` the number of the window, `q` that of the predicate, outputs `o0 …`."""
     exploded = explode(wire, final)
     begin, end = timestamp(START, partial.time_type), timestamp(f"{START} + range", partial.time_type)
     window = f"named_struct('start', {begin}, 'end', {end}) AS {WINDOW}"
-    keys = [f"k{i} AS {KEY.format(i)}" for i in range(final.keys)]
+    keys = [f"k{i} AS {KEY.format(i)}" for i in range(len(partial.keys))]
+    number = f"k{len(partial.keys)} AS q" if partial.numbered else "0 AS q"
     fields = ["w", "pos", "first", "slide", "range", "starts", *(f"k{i}" for i in range(final.keys))]
     values = [sql for i, component in enumerate(final.components) for sql in readings(i, component)]
     read = exploded.selectExpr(*fields, *values)
     calls = [f"{sql} AS {CALL.format(i)}" for i, sql in enumerate(stage.calls)]
-    answers = read.selectExpr("w", *keys, window, *calls)
+    answers = read.selectExpr("w", number, *keys, window, *calls)
     if stage.having:
         answers = answers.where(stage.having)
     outputs = [F.expr(o.sql).cast(type_of(o.type)).alias(f"o{i}") for i, o in enumerate(stage.outputs)]
-    return answers.select("w", *outputs)
+    return answers.select("w", "q", *outputs)
 
 
 def type_of(json_text: str) -> DataType:

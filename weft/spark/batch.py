@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.model.window import Window
@@ -13,7 +13,7 @@ from weft.spark.answer import run_answer
 from weft.spark.final import run_final
 from weft.spark.partial import run_partial
 from weft.stages.build import ScanStages, narrowed
-from weft.stages.definition import AnswerStage, FinalStage, PartialStage
+from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
 QUERY = "__weft_query"
 
@@ -27,39 +27,62 @@ class Part:
     final: FinalStage
     stage: AnswerStage
 
-    def only(self, name: str, window: Window) -> Part:
+    def only(self, asked: Asked) -> Part:
         """The part that answers one query alone."""
-        return replace(self, stage=replace(self.stage, queries=((name, window),)))
+        return replace(self, stage=replace(self.stage, queries=(asked,)))
 
     def rows(self) -> DataFrame:
-        """The rows of all its queries: `w` the number of the window, then the outputs `o0 …`."""
+        """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
         final = narrowed(self.final, self.stage)
-        wire = run_final(self.slices, self.partial, final)
+        wire = run_final(self.passing(), self.partial, final)
         return run_answer(wire, self.partial, final, self.stage)
+
+    def passing(self) -> DataFrame:
+        """The slices of the predicates that its queries have."""
+        numbers = sorted({asked.predicate for asked in self.stage.queries})
+        if len(numbers) == len(self.partial.predicates):
+            return self.slices
+        return self.slices.where(F.col(f"k{len(self.partial.keys)}").isin(numbers))
 
     def result(self) -> DataFrame:
         """The rows of its only query under the names its SQL gives them."""
-        return self.rows().drop("w").toDF(*(o.name for o in self.stage.outputs))
+        return self.rows().drop("w", "q").toDF(*(o.name for o in self.stage.outputs))
+
+    @property
+    def one_each(self) -> bool:
+        """Whether every window of every predicate is asked for, by one query each."""
+        places = {(asked.predicate, asked.window) for asked in self.stage.queries}
+        grid = len({number for number, _ in places}) * len({window for _, window in places})
+        return grid == len(places) == len(self.stage.queries)
 
     def named(self) -> DataFrame:
         """The rows of all its queries with the name of the query, one copy for each query that wants them."""
         rows, outputs = self.rows(), [f"o{i}" for i in range(len(self.stage.outputs))]
-        wanted: dict[Window, list[str]] = {}
-        for name, window in self.stage.queries:
-            wanted.setdefault(window, []).append(name)
-        names = [wanted[window] for window in sorted(wanted)]
-        if all(len(n) == 1 for n in names):
-            query = F.element_at(F.array(*(F.lit(n[0]) for n in names)), F.col("w") + 1)
+        wanted: dict[tuple[int, Window], list[str]] = {}
+        for asked in self.stage.queries:
+            wanted.setdefault((asked.predicate, asked.window), []).append(asked.name)
+        numbers, windows = sorted({number for number, _ in wanted}), sorted({window for _, window in wanted})
+        names = [[wanted.get((number, window), []) for window in windows] for number in numbers]
+        place = F.array_position(F.array(*map(F.lit, numbers)), F.col("q")).cast("int")
+        if self.one_each:
+            table = F.array(*(F.array(*(F.lit(n[0]) for n in row)) for row in names))
+            query = F.element_at(F.element_at(table, place), F.col("w") + 1)
         else:
-            query = F.explode(F.element_at(F.array(*(F.array(*map(F.lit, n)) for n in names)), F.col("w") + 1))
+            table = F.array(*(F.array(*(texts(n) for n in row)) for row in names))
+            query = F.explode(F.element_at(F.element_at(table, place), F.col("w") + 1))
         return rows.select(query.alias(QUERY), *outputs).toDF(QUERY, *(o.name for o in self.stage.outputs))
+
+
+def texts(names: Sequence[str]) -> Column:
+    """A literal array of strings, which may be empty."""
+    return F.array(*map(F.lit, names)) if names else F.array().cast("array<string>")
 
 
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
     def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = ()):
-        self._home = {name: (part, window) for part in parts for name, window in part.stage.queries}
+        self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
         self.report = report
 
@@ -69,10 +92,10 @@ class Results(Mapping[str, DataFrame]):
         return tuple(self._home)
 
     def __getitem__(self, name: str) -> DataFrame:
-        part, window = self._home[name]
+        part, asked = self._home[name]
         if not any(part.slices is kept for kept in self._kept):
             self._kept.append(part.slices.persist())
-        return part.only(name, window).result()
+        return part.only(asked).result()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._home)

@@ -10,10 +10,12 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.aggregates import Argument, Lowered, UnsupportedType, find
+from weft.aggregates.component import GUARD
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import Call, Output, Query
 from weft.model.workload import Bound
 from weft.sql import Parsed
+from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
 # The parameters of Spark's analysis errors that say what the error is about.
@@ -29,12 +31,14 @@ class Checker:
         self._frames: dict[str, DataFrame] = {}
         self._types: dict[tuple[str, str], str] = {}
         self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
+        self._expressions = Expressions()
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
         view = f"weft_{uuid4().hex}"
         frame.createOrReplaceTempView(view)
         self._views[name], self._frames[name] = view, frame
+        self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
 
     def close(self) -> None:
         """Drop the views."""
@@ -52,19 +56,21 @@ class Checker:
 
     def bind(self, parsed: Parsed) -> Bound:
         """The query with Spark's names and types, or the error Spark has with it."""
-        query = parsed.query
         outputs = self._analyse(parsed)
+        query = self._expressions.shared(parsed.query)  # after the analysis: names and types are those of its own text
         pairs = zip(query.outputs, outputs, strict=True)
         named = tuple(Output(o.sql, o.name or name, kind) for o, (name, kind) in pairs)
         parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
         types = self._types_of(query, parts)
         refuse_collations(query, types)
-        return Bound(
+        bound = Bound(
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
             tuple(lower(query, call, types) for call in query.calls),
         )
+        self._expressions.keep(query)
+        return bound
 
     def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
         key = shape(parsed)
@@ -138,8 +144,10 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
     aggregate = find(call.function)
     assert aggregate is not None, call
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
+    guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
+    args = tuple(Argument(a, types[a]) for a in call.args)
     try:
-        return aggregate.lower(tuple(Argument(a, types[a]) for a in call.args), only)
+        lowered, guarded = aggregate.lower(args, only), aggregate.lower(args, guard)
     except UnsupportedType as error:
         raise RefusedError(
             query.name,
@@ -147,6 +155,8 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
             place=place_of(query.text, *aggregate.names),
             hint="Cast the argument to a number, string, date or timestamp.",
         ) from None
+    pairs = zip(lowered.components, guarded.components, strict=True)
+    return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
 
 
 def refuse_collations(query: Query, types: dict[str, str]) -> None:

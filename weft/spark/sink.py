@@ -64,7 +64,7 @@ def kept(parts: tuple[Part, ...]) -> Iterator[None]:
 def run_jobs(groups: list[list[Part]], job: Callable[[list[Part], int], None], progress: Progress) -> Iterator[dict]:
     """Run one job a group and report on each of its queries."""
     for i, group in enumerate(groups):
-        names = [name for part in group for name, _ in part.stage.queries]
+        names = [asked.name for part in group for asked in part.stage.queries]
         progress(i, len(groups), names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
         began = time.perf_counter()
         job(group, i)
@@ -76,13 +76,8 @@ def run_jobs(groups: list[list[Part]], job: Callable[[list[Part], int], None], p
 def discard(group: list[Part]) -> None:
     """Compute every output value in the JVM and throw it away."""
     for part in group:
-        rows = part.rows() if one_each(part) else part.named()
-        rows.drop("w").write.format("noop").mode("overwrite").save()
-
-
-def one_each(part: Part) -> bool:
-    """Whether no two queries of the part want the same rows."""
-    return len({window for _, window in part.stage.queries}) == len(part.stage.queries)
+        rows = part.rows() if part.one_each else part.named()
+        rows.drop("w", "q").write.format("noop").mode("overwrite").save()
 
 
 def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progress: Progress) -> tuple[dict, ...]:
@@ -117,7 +112,7 @@ def saved(frame: DataFrame, format: str) -> DataFrameWriter:
 def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: list[Part], target: str,
                 format: str) -> None:
     """Give queries without a single row a folder that holds their schema."""
-    for name in (n for part in group for n, _ in part.stage.queries):
+    for name in (asked.name for part in group for asked in part.stage.queries):
         if not exists(files, f"{written}/{QUERY}={name}"):
             saved(union.drop(QUERY).limit(0).coalesce(1), format).save(f"{target}{name}")
 
@@ -146,7 +141,7 @@ def publish(files: fs.FileSystem, root: str, staging: str, groups: list[list[Par
     done: list[tuple[str, str]] = []
     try:
         for number, group in enumerate(groups):
-            for name in (n for part in group for n, _ in part.stage.queries):
+            for name in (asked.name for part in group for asked in part.stage.queries):
                 place, old = f"{root}/{name}", f"{root}/{staging}/old_{name}"
                 if exists(files, place):
                     files.move(place, old)

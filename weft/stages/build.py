@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from weft.aggregates.component import ROWS, Component
+from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns
 from weft.final.base import Forced
 from weft.final.choose import assign
 from weft.final.layout import grids
@@ -13,7 +14,10 @@ from weft.model.edges import progressions
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
 from weft.model.workload import Bound
-from weft.stages.definition import AnswerStage, FinalStage, PartialStage
+from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
+
+# How many times as many answers may be folded as are asked for, rather than read the slices once more.
+WASTE = 2
 
 
 @dataclass(frozen=True)
@@ -40,24 +44,41 @@ def build(plan: SharedPlan, ansi: bool = True) -> tuple[ScanStages, ...]:
 def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
     """The partial stage of a scan and the trees over it."""
     head = scan.head
+    components = tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components)))
     partial = PartialStage(
         source=head.query.source,
-        where=head.query.where,
+        predicates=scan.predicates,
         time=head.query.time,
         time_type=head.time_type,
         keys=head.query.keys,
         key_types=head.key_types,
         progressions=progressions(scan.windows),
-        components=tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components))),
+        components=components,
+        columns=guard_columns(scan, components),
     )
-    return ScanStages(partial, tuple(build_tree(tree, ansi, forced) for tree in scan.trees))
+    return ScanStages(partial, tuple(build_tree(tree, scan.predicates, ansi, forced) for tree in scan.trees))
 
 
-def build_tree(tree: Tree, ansi: bool, forced: Forced) -> TreeStages:
+def guard_columns(scan: Scan, components: tuple[Component, ...]) -> tuple[str, ...]:
+    """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
+    wanted: dict[str, dict[str | None, None]] = {}
+    for bound in scan.queries:
+        for column in columns_of(sent(bound.components)):
+            wanted.setdefault(column, {})[bound.query.where] = None
+    guarded = guarded_columns(components)
+    return tuple(
+        column if None in asking or len(asking) == len(scan.predicates) or column not in guarded
+        else guarded[column].replace(GUARD, " OR ".join(f"({predicate})" for predicate in asking))
+        for column, asking in ((c, wanted[c]) for c in columns_of(components))
+    )
+
+
+def build_tree(tree: Tree, predicates: tuple[str | None, ...], ansi: bool, forced: Forced) -> TreeStages:
     """The final stage of a tree and the projections of its answers."""
-    answers = answer_stages(tree)
+    answers = answer_stages(tree, predicates)
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
-    return TreeStages(final_stage(len(tree.queries[0].query.keys), tree.windows, components, ansi, forced), answers)
+    keys = len(tree.queries[0].query.keys) + (len(predicates) > 1)
+    return TreeStages(final_stage(keys, tree.windows, components, ansi, forced), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -67,15 +88,35 @@ def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
     return (ROWS, *(c for c in components if c != ROWS))
 
 
-def answer_stages(tree: Tree) -> tuple[AnswerStage, ...]:
-    """One stage for all queries of a tree that differ in nothing but name and window."""
-    groups: dict[AnswerStage, list[Bound]] = {}
+def answer_stages(tree: Tree, predicates: tuple[str | None, ...]) -> tuple[AnswerStage, ...]:
+    """Stages for all queries of a tree that differ in nothing but name, window and predicate."""
+    numbers = {predicate: number for number, predicate in enumerate(predicates)}
+    groups: dict[AnswerStage, list[Asked]] = {}
     for bound in tree.queries:
-        groups.setdefault(projection(bound), []).append(bound)
-    return tuple(
-        AnswerStage(tuple((b.query.name, b.query.window) for b in group), p.calls, p.components, p.having, p.outputs)
-        for p, group in groups.items()
-    )
+        query = bound.query
+        groups.setdefault(projection(bound), []).append(Asked(query.name, query.window, numbers[query.where]))
+    return tuple(replace(p, queries=asked) for p, group in groups.items() for asked in gridded(group))
+
+
+def gridded(queries: Sequence[Asked]) -> list[tuple[Asked, ...]]:
+    """Queries that are answered together. For each of their predicates each of their windows is folded: predicates that
+    ask for other windows stand apart where too many answers would be folded that nobody asks for."""
+    asking: dict[int, list[Asked]] = {}
+    for asked in queries:
+        asking.setdefault(asked.predicate, []).append(asked)
+    grids: list[list[Asked]] = []
+    for found in asking.values():
+        home = next((grid for grid in grids if places(grid + found) <= WASTE * len(grid + found)), None)
+        if home is None:
+            grids.append(found)
+        else:
+            home += found
+    return [tuple(grid) for grid in grids]
+
+
+def places(queries: Sequence[Asked]) -> int:
+    """How many pairs of a predicate and a window are folded for queries."""
+    return len({asked.predicate for asked in queries}) * len({asked.window for asked in queries})
 
 
 def projection(bound: Bound) -> AnswerStage:
@@ -118,7 +159,7 @@ def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
 
     Fewer windows may lie on fewer grids; the algorithm of the longest may serve all of its grid.
     """
-    windows = tuple(sorted({window for _, window in stage.queries}))
+    windows = tuple(sorted({asked.window for asked in stage.queries}))
     chosen = {final.windows[r.window]: names for grid, names in zip(grids(final.windows), final.algorithms, strict=True)
               for r in grid.reaches}
     place = [final.components.index(c) for c in stage.components]

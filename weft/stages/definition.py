@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from weft.aggregates.component import ROWS, Component
 from weft.final.base import Forced
@@ -12,19 +13,27 @@ from weft.model.window import Window
 
 @dataclass(frozen=True)
 class PartialStage:
-    """One scan of a source: rows that pass `where`, grouped by `keys` and slice, one column set per component.
+    """One scan of a source: rows that pass a predicate, grouped by `keys` and slice, one column set per component.
 
-    A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time.
+    A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
+    are the components' columns as they are computed. Where there are several predicates, None for that of all rows,
+    the slices of each bear its number as one more key.
     """
 
     source: str
-    where: str | None
+    predicates: tuple[str | None, ...]
     time: str
     time_type: str
     keys: tuple[str, ...]
     key_types: tuple[str, ...]
     progressions: tuple[tuple[int, int], ...]
     components: tuple[Component, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether slices bear the number of their predicate."""
+        return len(self.predicates) > 1
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,22 @@ class FinalStage:
         return ROWS in self.components
 
 
+class Asked(NamedTuple):
+    """A query of an answer stage: its name, its window and the number of its predicate."""
+
+    name: str
+    window: Window
+    predicate: int
+
+
 @dataclass(frozen=True)
 class AnswerStage:
-    """Queries that differ only in name and window: one projection of shared answers.
+    """Queries that differ only in name, window and predicate: one projection of shared answers.
 
     `calls` are Spark SQL over the components' answers; `having` and `outputs` over keys, calls and window.
     """
 
-    queries: tuple[tuple[str, Window], ...]
+    queries: tuple[Asked, ...]
     calls: tuple[str, ...]
     components: tuple[Component, ...]
     having: str | None

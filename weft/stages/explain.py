@@ -95,7 +95,8 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:
     partial, trees = stages.partial, zip(scan.trees, stages.trees, found.account.cost.trees, strict=True)
     return {
         "source": partial.source,
-        "where": partial.where,
+        "where": None if partial.numbered else partial.predicates[0],
+        "predicates": [predicate or "TRUE" for predicate in partial.predicates] if partial.numbered else [],
         "time": partial.time,
         "keys": list(partial.keys),
         "components": [str(c) for c in partial.components],
@@ -122,7 +123,7 @@ def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:
         "slices": slices_dict(tree.windows, cost.edge_rate),
         "cost": tidy(cost.cost),
         "algorithms": algorithms_dict(stages.final),
-        "projections": [[name for name, _ in stage.queries] for stage in stages.answers],
+        "projections": [[asked.name for asked in stage.queries] for stage in stages.answers],
     }
 
 
@@ -165,9 +166,17 @@ def lines(scan: dict) -> list[str]:
     keys = ", ".join(scan["keys"]) or "(no keys)"
     text = [f"scan {scan['source']}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
+    if scan["predicates"]:
+        text.append(f"├─ shards: rows are grouped by which of {len(scan['predicates'])} predicates they pass")
+        text += [f"│    {line}" for line in shortened(scan["predicates"], 10)]
     for tree in scan["trees"][:-1]:
         text += branch(tree, "├─ ", "│    ", True)
     return text + branch(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
+
+
+def shortened(items: list[str], most: int) -> list[str]:
+    """A list, or its beginning and how many are left out."""
+    return items if len(items) <= most else [*items[: most - 1], f"and {len(items) - most + 1} more"]
 
 
 def reckoned(scan: dict) -> str:

@@ -1,0 +1,115 @@
+"""Queries that differ in WHERE share one scan, rows grouped by the predicates they pass; answers stay Spark's own."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from weft import Loom
+from weft.spark.verify import compare, numbered
+
+NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
+SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint, cost decimal(9,2)"
+ROWS = 400
+WINDOW = "window(ts, '{}', '1 minute')"
+
+
+def rows():
+    return [(NOON + dt.timedelta(seconds=11 * i + i * i % 17), "ABC"[i // 2 % 3], i % 4,
+             None if i % 13 == 0 else float("nan") if i % 37 == 0 else 100.0 + i * 7 % 11, i * 31 % 1009 - 5, None)
+            for i in range(ROWS)]
+
+
+@pytest.fixture
+def loom(spark):
+    made = Loom(spark)
+    made.source("trades", spark.createDataFrame(rows(), SCHEMA), time="ts")
+    yield made
+    made.close()
+
+
+def check(loom, optimizer="cheapest"):
+    """Every query's rows are those of Spark."""
+    with loom.run(optimizer=optimizer) as results:
+        for query in loom.queries:
+            found, wanted = numbered(results[query.name]).toArrow(), numbered(loom.native(query.name)).toArrow()
+            assert compare(found, wanted) == [], query.name
+
+
+PREDICATES = {
+    "all": "", "dear": "WHERE price > 104", "dearer": "WHERE price > 108", "cheap": "WHERE price <= 104",
+    "unknown": "WHERE price IS NULL", "odd": "WHERE volume % 2 = 1 AND price > 101", "none": "WHERE venue = 99",
+    "venue_0": "WHERE venue = 0", "venue_1": "WHERE venue = 1", "maybe": "WHERE price > 104 OR NULL",
+}
+CALLS = {
+    "plain": "sum(volume) AS v, count(*) AS n, max(price) AS high, min(symbol) AS first",
+    "counted": "count(price) AS n, avg(price) AS mean, count_if(volume > 500) AS big, "
+               "sum(volume) FILTER (WHERE venue = 2) AS v2",
+    "moments": "stddev(price) AS spread, max_by(symbol, volume) AS top, corr(price, volume) AS c",
+}
+
+
+@pytest.mark.parametrize("calls", CALLS)
+@pytest.mark.parametrize("keys", ["symbol", ""])
+def test_one_scan_for_all_predicates(loom, calls, keys):
+    for name, where in PREDICATES.items():
+        for minutes in (1, 7):
+            group = ", ".join(filter(None, (keys, WINDOW.format(f"{minutes} minutes"))))
+            items = ", ".join(filter(None, (keys, "window.start AS at", CALLS[calls])))
+            loom.query(f"{name}_{minutes}", f"SELECT {items} FROM trades {where} GROUP BY {group}")
+    plan = loom.plan()
+    assert len(plan.scans) == 1 and len(plan.scans[0].predicates) == len(PREDICATES)
+    assert f"which of {len(PREDICATES)} predicates they pass" in str(loom.explain())
+    check(loom)
+
+
+def test_queries_that_share_little_but_the_scan(loom):
+    for i, (name, where) in enumerate(PREDICATES.items()):
+        calls = list(CALLS.values())[i % 3]
+        loom.query(name, f"SELECT symbol, window.end AS at, {calls} FROM trades {where} "
+                         f"GROUP BY symbol, window(ts, '{i + 2} minutes', '{i % 2 + 1} minutes') HAVING count(*) > 1")
+    check(loom)
+    check(loom, "no_share")
+
+
+def test_more_predicates_than_a_number_has_bits(loom, spark, tmp_path):
+    for i in range(130):
+        loom.query(f"above_{i}", f"SELECT symbol, window.start AS at, sum(volume) AS v FROM trades "
+                                 f"WHERE volume > {i * 8} GROUP BY symbol, {WINDOW.format('5 minutes')}")
+    assert len(loom.plan().scans) == 1
+    loom.run(sink=str(tmp_path))
+    for i in (0, 61, 62, 63, 124, 129):
+        found = numbered(spark.read.parquet(str(tmp_path / f"above_{i}"))).toArrow()
+        assert compare(found, numbered(loom.native(f"above_{i}")).toArrow()) == []
+    assert len(list(tmp_path.iterdir())) == 130
+
+
+def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark):
+    """1 / volume fails where volume is 0, a sum of two bigints where they are too large."""
+    extra = spark.createDataFrame([(NOON, "A", 7, 1.0, 0, None), (NOON, "A", 8, 2.0, 2**63 - 1, None),
+                                   (NOON, "A", 8, 2.0, 2**63 - 1, None)], SCHEMA)
+    loom.source("more", loom._frames["trades"].union(extra), time="ts")
+    group = f"GROUP BY symbol, {WINDOW.format('2 minutes')}"
+    start = "SELECT symbol, window.start AS at"
+    loom.query("inverse", f"{start}, sum(1 / volume) AS s FROM more WHERE volume <> 0 {group}")
+    loom.query("everything", f"{start}, count(*) AS n FROM more {group}")
+    loom.query("sane", f"{start}, sum(volume) AS v FROM more WHERE venue < 8 {group}")
+    assert len(loom.plan().scans) == 1
+    check(loom)
+
+
+def test_keys_that_may_fail_keep_their_scan(loom):
+    group = f"GROUP BY 1 / volume, {WINDOW.format('2 minutes')}"
+    loom.query("safe", f"SELECT 1 / volume AS k, count(*) AS n FROM trades WHERE volume <> 0 {group}")
+    loom.query("safer", f"SELECT 1 / volume AS k, count(*) AS n FROM trades WHERE volume > 0 {group}")
+    assert len(loom.plan().scans) == 2
+    check(loom)
+
+
+def test_measuring_counts_the_rows_that_any_query_lets_pass(loom):
+    group = f"GROUP BY symbol, {WINDOW.format('2 minutes')}"
+    loom.query("a", f"SELECT symbol, count(*) AS n FROM trades WHERE venue = 0 {group}")
+    loom.query("b", f"SELECT symbol, count(*) AS n FROM trades WHERE venue = 1 {group}")
+    (found,) = loom.measure().values()
+    assert found.rows == ROWS / 2 and found.keys == 3
