@@ -12,7 +12,6 @@ from weft.sql.kinds import (
     FRACTIONAL,
     INTEGRAL,
     LARGEST,
-    PREDICATES,
     Columns,
     alike,
     comparable,
@@ -20,6 +19,7 @@ from weft.sql.kinds import (
     digits,
     kind,
     listable,
+    operands,
     total,
 )
 from weft.sql.render import identifier
@@ -55,6 +55,8 @@ class Forms:
         if isinstance(node, exp.Between):
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
             return self._plain(exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"])))
+        if isinstance(node, exp.And | exp.Or):
+            return _linked(type(node), [self._plain(part) for part in operands(node)])
         made = _mapped(node, self._plain)
         return self._listed(made) if isinstance(made, exp.In) else made
 
@@ -62,11 +64,11 @@ class Forms:
         """The opposite: as AND stops at false, so OR stops at its opposite, and the same operands are evaluated."""
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
-            return DUAL[type(node)](this=self._negated(node.this), expression=self._negated(node.expression))
+            return _linked(DUAL[type(node)], [self._negated(part) for part in operands(node)])
         if isinstance(node, exp.Between):
             above = exp.LT(this=node.this.copy(), expression=node.args["low"])
             return self._plain(exp.Or(this=above, expression=exp.GT(this=node.this, expression=node.args["high"])))
-        if isinstance(node, exp.Not) and isinstance(node.this.unnest(), PREDICATES):
+        if isinstance(node, exp.Not) and kind(node.this, self.columns) == "boolean":
             return self._plain(node.this)
         made = self._plain(node)
         if type(made) in OPPOSITE:
@@ -86,8 +88,8 @@ class Forms:
     def _ordered(self, node: exp.Expr) -> exp.Expr:
         """The tree with operands in order and in parentheses wherever they are more than a word."""
         if isinstance(node, exp.And | exp.Or):
-            ordered = (self._ordered(part) for part in _flat(type(node), node))
-            return self._chain(type(node), [part for found in ordered for part in _flat(type(node), found)])
+            ordered = _linked(type(node), [self._ordered(part) for part in operands(node)])
+            return _linked(type(node), list(self._runs(type(node), operands(ordered))))
         made = _mapped(node, self._ordered)
         if isinstance(made, exp.Column):
             return _named(made)
@@ -129,37 +131,48 @@ class Forms:
     def _total(self, *nodes: exp.Expr) -> bool:
         return all(total(node, self.columns) for node in nodes)
 
-    def _chain(self, connector: type[exp.Expr], parts: list[exp.Expr]) -> exp.Expr:
-        """The operands of AND or OR, each once and in order between those that may raise, which keep their place."""
-        made: exp.Expr | None = None
-        for part in self._runs(connector, parts):
-            right = exp.Paren(this=part) if isinstance(part, exp.And | exp.Or) else part
-            made = right if made is None else connector(this=made, expression=right)
-        assert made is not None  # a connector has operands
-        return made.unnest()
-
     def _runs(self, connector: type[exp.Expr], parts: list[exp.Expr]) -> Iterator[exp.Expr]:
+        """The operands of AND or OR, each once and in order between those that may raise, which keep their place."""
         for calm, run in groupby(parts, self._calm):
             found = list(run)
-            if calm and connector is exp.Or:
-                found = self._joined(found)
-            yield from _once(found) if calm else found
+            yield from _once(self._joined(connector, found)) if calm else found
 
     def _calm(self, node: exp.Expr) -> bool:
         return self._total(node) and kind(node, self.columns) == "boolean"
 
-    def _joined(self, parts: list[exp.Expr]) -> list[exp.Expr]:
-        """`x = 1 OR x IN (2, 3)` as one IN."""
+    def _joined(self, connector: type[exp.Expr], parts: list[exp.Expr]) -> list[exp.Expr]:
+        """`x = 1 OR x IN (2, 3)` as one IN, and `x <> 1 AND x NOT IN (2, 3)` as one NOT IN."""
         lists: dict[str, exp.In] = {}
         others = []
         for part in parts:
-            made = exp.In(this=part.this, expressions=[part.expression]) if isinstance(part, exp.EQ) else part
-            if isinstance(made, exp.In) and listable(made, self.columns):
+            made = _as_list(connector, part)
+            if made and listable(made, self.columns):
                 found = lists.setdefault(rendered(made.this), exp.In(this=made.this, expressions=[]))
-                found.set("expressions", [*found.expressions, *made.expressions])
+                for item in made.expressions:
+                    found.append("expressions", item)
             else:
                 others.append(part)
-        return [*others, *(_wrapped(self._listed(found)) for found in lists.values())]
+        joined = (_wrapped(self._listed(found)) for found in lists.values())
+        return [*others, *(found if connector is exp.Or else _wrapped(self._negated(found)) for found in joined)]
+
+
+def _as_list(connector: type[exp.Expr], node: exp.Expr) -> exp.In | None:
+    """The list of values that an operand of OR asks for, or that one of AND rules out."""
+    if isinstance(node, exp.EQ if connector is exp.Or else exp.NEQ):
+        return exp.In(this=node.this, expressions=[node.expression])
+    if connector is exp.And:
+        node = node.this.unnest() if isinstance(node, exp.Not) else exp.Null()
+    return node if isinstance(node, exp.In) else None
+
+
+def _linked(connector: type[exp.Expr], parts: list[exp.Expr]) -> exp.Expr:
+    """The operands under one connector, the other kind in parentheses."""
+    if len(parts) == 1:
+        return parts[0]
+    first, *rest = (exp.Paren(this=part) if isinstance(part, DUAL[connector]) else part for part in parts)
+    for part in rest:
+        first = connector(this=first, expression=part)
+    return first
 
 
 def _mapped(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -175,15 +188,6 @@ def _mapped(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
 def _once(nodes: list[exp.Expr]) -> list[exp.Expr]:
     """Each of the nodes once, in the order of their texts."""
     return [node for _, node in sorted({rendered(node): node for node in nodes}.items())]
-
-
-def _flat(connector: type[exp.Expr], node: exp.Expr) -> Iterator[exp.Expr]:
-    """The operands of a chain of one connector, left to right."""
-    if isinstance(node, connector):
-        yield from _flat(connector, node.this.unnest())
-        yield from _flat(connector, node.expression.unnest())
-    else:
-        yield node
 
 
 def _named(column: exp.Column) -> exp.Column:

@@ -51,7 +51,7 @@ def total(node: exp.Expr, columns: Columns) -> bool:
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Neg):
         return kind(node, columns) in FRACTIONAL and _all_total(node, columns)
     if isinstance(node, exp.And | exp.Or | exp.Not):
-        return _all_total(node, columns) and all(kind(part, columns) == "boolean" for part in node.iter_expressions())
+        return all(total(part, columns) and kind(part, columns) == "boolean" for part in operands(node))
     if isinstance(node, COMPARISONS):
         return _all_total(node, columns) and comparable(kind(node.this, columns), kind(node.expression, columns))
     if isinstance(node, exp.In):
@@ -61,6 +61,18 @@ def total(node: exp.Expr, columns: Columns) -> bool:
     if isinstance(node, exp.Like | exp.ILike):
         return total(node.this, columns) and kind(node.this, columns) == "string" and _is_string(node.expression)
     return _textual(node, columns) and _all_total(node, columns)
+
+
+def operands(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a chain of one connector, left to right, however long it is; that of NOT."""
+    found, waiting = [], [node]
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, type(node)):
+            waiting += reversed(list(part.iter_expressions()))
+        else:
+            found.append(part)
+    return found
 
 
 def constant(node: exp.Expr) -> bool:
