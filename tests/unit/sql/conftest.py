@@ -32,3 +32,9 @@ SOURCES = {source.name: source for source in (TRADES, HIDING, UNTIMED)}
 def parse() -> Callable[[str], Parsed]:
     """Parse one query named `q`."""
     return lambda text: parse_query("q", text, SOURCES)
+
+
+@pytest.fixture
+def columns() -> dict[str, str]:
+    """The types of the columns of trades."""
+    return TRADES.types

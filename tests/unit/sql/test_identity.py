@@ -11,11 +11,9 @@ FIRST = ("SELECT symbol, sum(price * volume) FILTER (WHERE volume > 10) AS v FRO
 
 
 @pytest.fixture
-def index():
-    from tests.unit.sql.conftest import TRADES
-
+def index(columns):
     made = Expressions()
-    made.register("trades", TRADES.types)
+    made.register("trades", columns)
     return made
 
 
