@@ -50,8 +50,8 @@ def canonical(sql: str, columns: Columns | None = None) -> str:
 def _read(sql: str) -> exp.Expr | None:
     """The tree of one expression that holds nothing unknown."""
     try:
-        tokens = VERBATIM.tokenize(sql)
-        trees = VERBATIM.parse(f"SELECT {sql}")
+        tokens = VERBATIM.tokenize(f"SELECT {sql}")
+        trees = VERBATIM.parser().parse(tokens, sql)
     except SqlglotError:
         return None
     select = trees[0] if len(trees) == 1 else None
