@@ -52,7 +52,9 @@ CALLS = {
 
 @pytest.mark.parametrize("calls", CALLS)
 @pytest.mark.parametrize("keys", ["symbol", ""])
-def test_one_scan_for_all_predicates(loom, calls, keys):
+@pytest.mark.parametrize("most", [0, 200])
+def test_one_scan_for_all_predicates(loom, monkeypatch, calls, keys, most):
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)  # none: by shards
     for name, where in PREDICATES.items():
         for minutes in (1, 7):
             group = ", ".join(filter(None, (keys, WINDOW.format(f"{minutes} minutes"))))
@@ -60,11 +62,13 @@ def test_one_scan_for_all_predicates(loom, calls, keys):
             loom.query(f"{name}_{minutes}", f"SELECT {items} FROM trades {where} GROUP BY {group}")
     plan = loom.plan()
     assert len(plan.scans) == 1 and len(plan.scans[0].predicates) == len(PREDICATES)
-    assert f"which of {len(PREDICATES)} predicates they pass" in str(loom.explain())
+    assert f"{len(PREDICATES)} predicates: " in str(loom.explain())
     check(loom)
 
 
-def test_queries_that_share_little_but_the_scan(loom):
+@pytest.mark.parametrize("most", [0, 200])
+def test_queries_that_share_little_but_the_scan(loom, monkeypatch, most):
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
     for i, (name, where) in enumerate(PREDICATES.items()):
         calls = list(CALLS.values())[i % 3]
         loom.query(name, f"SELECT symbol, window.end AS at, {calls} FROM trades {where} "
@@ -85,8 +89,10 @@ def test_more_predicates_than_a_number_has_bits(loom, spark, tmp_path):
     assert len(list(tmp_path.iterdir())) == 130
 
 
-def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark):
+@pytest.mark.parametrize("most", [0, 200])
+def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark, monkeypatch, most):
     """1 / volume fails where volume is 0, a sum of two bigints where they are too large."""
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
     extra = spark.createDataFrame([(NOON, "A", 7, 1.0, 0, None), (NOON, "A", 8, 2.0, 2**63 - 1, None),
                                    (NOON, "A", 8, 2.0, 2**63 - 1, None)], SCHEMA)
     loom.source("more", loom._frames["trades"].union(extra), time="ts")

@@ -52,7 +52,7 @@ def columns_of(components: Iterable[Component]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column for component in components for column in component.columns))
 
 
-ROWS = Component("count", ("count(1)",), "bigint")
+ROWS = Component("count", ("count(1)",), "bigint", guarded=(f"count(1) FILTER (WHERE {GUARD})",))
 
 
 @dataclass(frozen=True)

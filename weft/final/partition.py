@@ -26,17 +26,34 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
-    order = sort_order(number, start)
-    lanes = encode_lanes(stage, columns[stage.keys + 1 :])
+    order, values = sort_order(number, start), columns[stage.keys + 1 :]
+    if not stage.predicates:
+        yield from batched(fold_slices(stage, keys, number, start, order, values))
+        return
+    width = len(columns_for(stage))
+    for i, predicate in enumerate(stage.predicates):
+        rows, *mine = values[i * width : (i + 1) * width]
+        passing = order[rows.to_numpy()[order] > 0]
+        named = [*keys, pa.array(np.full(len(start), predicate, np.int32))]
+        yield from batched(fold_slices(stage, named, number, start, passing, mine))
+
+
+def columns_for(stage: FinalStage) -> tuple[str, ...]:
+    """The columns of a slice, of each predicate where there are several: then its number of rows comes first."""
+    return ((ROWS.columns[0],) if stage.predicates else ()) + columns_of(stage.components)
+
+
+def fold_slices(stage: FinalStage, keys: Sequence[pa.Array], number: np.ndarray, start: np.ndarray, order: np.ndarray,
+                columns: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
+    """The answers of the slices that `order` lists by key and start."""
+    lanes = encode_lanes(stage, columns)
     rows = rows_of(stage, lanes, len(start))
     elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
     kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
     algorithms = [[NAMED[names[i]] for i in kept] for names in stage.algorithms]
-    yield from batched(
-        to_batch(stage, answers, dict(zip(kept, answers.lanes, strict=True)), keys, order)
-        for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept], algorithms)
-    )
+    for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept], algorithms):
+        yield to_batch(stage, answers, dict(zip(kept, answers.lanes, strict=True)), keys, order)
 
 
 def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:

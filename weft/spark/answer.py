@@ -30,7 +30,8 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
     window = f"named_struct('start', {begin}, 'end', {end}) AS {WINDOW}"
     keys = [f"k{i} AS {KEY.format(i)}" for i in range(len(partial.keys))]
     number = f"k{len(partial.keys)} AS q" if partial.numbered else "0 AS q"
-    fields = ["w", "pos", "first", "slide", "range", "starts", *(f"k{i}" for i in range(final.keys))]
+    sent = [f"k{i}" for i in range(len(partial.keys) + partial.numbered)]
+    fields = ["w", "pos", "first", "slide", "range", "starts", *sent]
     values = [sql for i, component in enumerate(final.components) for sql in readings(i, component)]
     read = exploded.selectExpr(*fields, *values)
     calls = [f"{sql} AS {CALL.format(i)}" for i, sql in enumerate(stage.calls)]

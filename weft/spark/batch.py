@@ -40,7 +40,7 @@ class Part:
     def passing(self) -> DataFrame:
         """The slices of the predicates that its queries have."""
         numbers = sorted({asked.predicate for asked in self.stage.queries})
-        if len(numbers) == len(self.partial.predicates):
+        if self.partial.sharing != "shards" or len(numbers) == len(self.partial.predicates):
             return self.slices
         return self.slices.where(F.col(f"k{len(self.partial.keys)}").isin(numbers))
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
 
-from weft.aggregates.component import Component, columns_of
-from weft.final.partition import fold_partition
-from weft.spark.partial import SLICE
+from weft.aggregates.component import Component
+from weft.final.partition import columns_for, fold_partition
+from weft.spark.partial import SLICE, by_key
 from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
 
@@ -21,17 +22,22 @@ FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
     keys = [f"k{i}" for i in range(final.keys)]
-    place = {sql: f"p{i}" for i, sql in enumerate(columns_of(stage.components))}
-    needed = slices.select(*keys, SLICE, *(place[sql] for sql in columns_of(final.components)))
-    placed = needed.repartition(*keys) if keys else needed.repartition(1)
-    types = {sql: slices.schema[name].dataType for sql, name in place.items()}
-    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, final, types))
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
+    wanted = [(sql, number) for number in final.predicates or (None,) for sql in columns_for(final)]
+    read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
+    needed = slices.select(*keys, SLICE, *read)
+    placed = needed if stage.sharing == "shards" else by_key(needed, len(keys))
+    types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
+    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
 
 
-def answer_schema(slices: StructType, final: FinalStage, types: Mapping[str, DataType]) -> StructType:
+def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
+                  types: Mapping[str, DataType]) -> StructType:
     """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
     longs = ArrayType(LongType(), containsNull=False)
     fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
+    if final.predicates:
+        fields.append(StructField(f"k{len(stage.keys)}", IntegerType(), False))
     fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
     fields.append(StructField("starts", longs, True))
     for i, component in enumerate(final.components):

@@ -27,11 +27,11 @@ def micros(time: str, kind: str) -> str:
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, then the distinct columns of all components, `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
-    if stage.numbered:
+    if stage.sharing == "shards":
         return by_predicate(shards(rows, stage), stage)
-    if predicate := stage.predicates[0]:
-        rows = rows.where(predicate)
-    return rows.groupBy(*keys_of(stage), start_of(stage)).agg(*columns(stage.columns))
+    if None not in stage.predicates:
+        rows = rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
+    return rows.groupBy(*keys_of(stage), start_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
 def keys_of(stage: PartialStage) -> list[Column]:
@@ -58,7 +58,7 @@ def shards(rows: DataFrame, stage: PartialStage) -> DataFrame:
     marks = [f"m{i}" for i in range(len(groups))]
     marked = rows.select("*", *(F.expr(bits_of(group)).alias(mark) for mark, group in zip(marks, groups, strict=True)))
     passing = marked if None in stage.predicates else marked.where(" OR ".join(f"{mark} <> 0" for mark in marks))
-    return passing.groupBy(*keys_of(stage), *marks, start_of(stage)).agg(*columns(stage.columns))
+    return passing.groupBy(*keys_of(stage), *marks, start_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
 def bits_of(predicates: Sequence[str | None]) -> str:
@@ -77,19 +77,24 @@ def by_predicate(found: DataFrame, stage: PartialStage) -> DataFrame:
     keys = [f"k{i}" for i in range(len(stage.keys))]
     values = [f"p{i}" for i in range(len(stage.columns))]
     number = F.explode(F.array_compact(numbers)).alias(f"k{len(keys)}")
-    exploded = found.select(*keys, number, SLICE, *values)
+    placed = by_key(found.select(*keys, number, SLICE, *values), len(keys) + 1)
     merges = merging(stage.components)
     if merges is None:
-        return exploded
-    merged = columns(sql.format(value) for sql, value in zip(merges, values, strict=True))
-    return exploded.groupBy(*keys, f"k{len(keys)}", SLICE).agg(*merged)
+        return placed
+    merged = columns(merges[column.plain].format(value) for column, value in zip(stage.columns, values, strict=True))
+    return placed.groupBy(*keys, f"k{len(keys)}", SLICE).agg(*merged)  # needs no shuffle
 
 
-def merging(components: Iterable[Component]) -> list[str] | None:
-    """What makes one slice of several, column by column; None where Spark cannot."""
+def by_key(slices: DataFrame, keys: int) -> DataFrame:
+    """All slices of a key in one partition, as the final stage takes them."""
+    return slices.repartition(*(f"k{i}" for i in range(keys))) if keys else slices.repartition(1)
+
+
+def merging(components: Iterable[Component]) -> dict[str, str] | None:
+    """What makes one slice of several, for each column; None where Spark cannot."""
     found: dict[str, str] = {}
     for component in components:
         if component.merges is None:
             return None
         found |= dict(zip(component.columns, component.merges, strict=True))
-    return list(found.values())
+    return found

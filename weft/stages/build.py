@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -14,10 +14,11 @@ from weft.model.edges import progressions
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
 from weft.model.workload import Bound
-from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
+from weft.optimize.predicates import share_predicates
+from weft.stages.definition import AnswerStage, Asked, Column, FinalStage, PartialStage
 
 # How many times as many answers may be folded as are asked for, rather than read the slices once more.
-WASTE = 2
+WASTE = 1.25
 
 
 @dataclass(frozen=True)
@@ -54,31 +55,56 @@ def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
         key_types=head.key_types,
         progressions=progressions(scan.windows),
         components=components,
-        columns=guard_columns(scan, components),
+        columns=tuple(plain_columns(scan, components)),
     )
-    return ScanStages(partial, tuple(build_tree(tree, scan.predicates, ansi, forced) for tree in scan.trees))
+    if partial.numbered:
+        partial = shared(scan, partial)
+    return ScanStages(partial, tuple(build_tree(tree, partial, ansi, forced) for tree in scan.trees))
 
 
-def guard_columns(scan: Scan, components: tuple[Component, ...]) -> tuple[str, ...]:
+def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
-    wanted: dict[str, dict[str | None, None]] = {}
+    guarded = guarded_columns(components)
+    for column, asking in wanted(scan).items():
+        if None in asking or len(asking) == len(scan.predicates) or column not in guarded:
+            yield Column(column, None, column)
+        else:
+            either = " OR ".join(f"({predicate})" for predicate in asking)
+            yield Column(column, None, guarded[column].replace(GUARD, either))
+
+
+def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
+    """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
+    guarded = guarded_columns((ROWS, *components))
+    for number, predicate in enumerate(scan.predicates):
+        asked = dict.fromkeys((ROWS.columns[0], *(c for c, asking in wanted(scan).items() if predicate in asking)))
+        for column in asked:
+            yield Column(column, number, guarded[column].replace(GUARD, predicate) if predicate else column)
+
+
+def wanted(scan: Scan) -> dict[str, dict[str | None, None]]:
+    """The columns that the scan's queries ask for, each with the predicates of those that do."""
+    found: dict[str, dict[str | None, None]] = {}
     for bound in scan.queries:
         for column in columns_of(sent(bound.components)):
-            wanted.setdefault(column, {})[bound.query.where] = None
-    guarded = guarded_columns(components)
-    return tuple(
-        column if None in asking or len(asking) == len(scan.predicates) or column not in guarded
-        else guarded[column].replace(GUARD, " OR ".join(f"({predicate})" for predicate in asking))
-        for column, asking in ((c, wanted[c]) for c in columns_of(components))
-    )
+            found.setdefault(column, {})[bound.query.where] = None
+    return found
 
 
-def build_tree(tree: Tree, predicates: tuple[str | None, ...], ansi: bool, forced: Forced) -> TreeStages:
+def shared(scan: Scan, partial: PartialStage) -> PartialStage:
+    """The stage of several predicates, as they share slices at least cost."""
+    filtered = tuple(filtered_columns(scan, partial.components))
+    sharing = share_predicates(len(filtered))
+    return replace(partial, sharing=sharing, columns=filtered if sharing == "filters" else partial.columns)
+
+
+def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) -> TreeStages:
     """The final stage of a tree and the projections of its answers."""
-    answers = answer_stages(tree, predicates)
+    answers = answer_stages(tree, partial.predicates)
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
-    keys = len(tree.queries[0].query.keys) + (len(predicates) > 1)
-    return TreeStages(final_stage(keys, tree.windows, components, ansi, forced), answers)
+    final = final_stage(len(partial.keys) + (partial.sharing == "shards"), tree.windows, components, ansi, forced)
+    numbers = tuple(range(len(partial.predicates))) if partial.sharing == "filters" else ()
+    return TreeStages(replace(final, predicates=numbers), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -166,4 +192,5 @@ def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
     algorithms = tuple(
         tuple(chosen[windows[grid.reaches[-1].window]][i] for i in place) for grid in grids(windows)
     )
-    return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced)
+    predicates = tuple(sorted({asked.predicate for asked in stage.queries})) if final.predicates else ()
+    return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced, predicates)

@@ -11,13 +11,21 @@ from weft.model.query import Output
 from weft.model.window import Window
 
 
+class Column(NamedTuple):
+    """A column of the slices: what it is, for which predicate if that matters, and the SQL that computes it."""
+
+    plain: str
+    predicate: int | None
+    sql: str
+
+
 @dataclass(frozen=True)
 class PartialStage:
     """One scan of a source: rows that pass a predicate, grouped by `keys` and slice, one column set per component.
 
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
-    are the components' columns as they are computed. Where there are several predicates, None for that of all rows,
-    the slices of each bear its number as one more key.
+    are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
+    "filters", each having columns of its own, or by "shards", slices bearing the predicate's number as one more key.
     """
 
     source: str
@@ -28,11 +36,12 @@ class PartialStage:
     key_types: tuple[str, ...]
     progressions: tuple[tuple[int, int], ...]
     components: tuple[Component, ...]
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
+    sharing: str = ""
 
     @property
     def numbered(self) -> bool:
-        """Whether slices bear the number of their predicate."""
+        """Whether answers bear the number of their predicate."""
         return len(self.predicates) > 1
 
 
@@ -41,7 +50,8 @@ class FinalStage:
     """One tree: slices in, the answers of its windows out, as arrays along time per key and window.
 
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
-    user asked for.
+    user asked for. Where `predicates` are given, slices have a count of rows and the components' columns for each of
+    them, and answers bear the predicate's number.
     """
 
     keys: int
@@ -50,6 +60,7 @@ class FinalStage:
     ansi: bool
     algorithms: tuple[tuple[str, ...], ...]
     forced: Forced = ()
+    predicates: tuple[int, ...] = ()
 
     @property
     def sends_rows(self) -> bool:

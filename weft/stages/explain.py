@@ -97,6 +97,7 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:
         "source": partial.source,
         "where": None if partial.numbered else partial.predicates[0],
         "predicates": [predicate or "TRUE" for predicate in partial.predicates] if partial.numbered else [],
+        "sharing": partial.sharing or None,
         "time": partial.time,
         "keys": list(partial.keys),
         "components": [str(c) for c in partial.components],
@@ -167,11 +168,15 @@ def lines(scan: dict) -> list[str]:
     text = [f"scan {scan['source']}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
     if scan["predicates"]:
-        text.append(f"├─ shards: rows are grouped by which of {len(scan['predicates'])} predicates they pass")
+        text.append(f"├─ {len(scan['predicates'])} predicates: {SHARING[scan['sharing']]}")
         text += [f"│    {line}" for line in shortened(scan["predicates"], 10)]
     for tree in scan["trees"][:-1]:
         text += branch(tree, "├─ ", "│    ", True)
     return text + branch(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
+
+
+SHARING = {"filters": "each has columns of its own in a slice",
+           "shards": "rows are grouped by which of them they pass"}
 
 
 def shortened(items: list[str], most: int) -> list[str]:

@@ -106,7 +106,7 @@ def scan_facts(scan: dict) -> tuple[int, list[str]]:
     if scan["where"]:
         first.append(f"where {scan['where']}")
     if scan["predicates"]:
-        first.append(f"in shards of {len(scan['predicates'])} predicates")
+        first.append(f"{len(scan['predicates'])} predicates, by {scan['sharing']}")
     first.append(f"{'very many' if edges is None else edges} slices every {scan['slices']['composite_slide']}")
     first.append(f"{scan['cost']:.3g} s, its queries alone {scan['no_share_cost']:.3g} s")
     shared = scan["components"]
