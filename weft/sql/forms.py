@@ -52,7 +52,7 @@ class Forms:
         node = node.unnest()
         if isinstance(node, exp.Not):
             return self._negated(node.this)
-        if isinstance(node, exp.Between):
+        if isinstance(node, exp.Between) and self._splits(node):
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
             return self._plain(exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"])))
         if isinstance(node, exp.And | exp.Or):
@@ -65,7 +65,7 @@ class Forms:
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
             return _linked(DUAL[type(node)], [self._negated(part) for part in operands(node)])
-        if isinstance(node, exp.Between):
+        if isinstance(node, exp.Between) and self._splits(node):
             above = exp.LT(this=node.this.copy(), expression=node.args["low"])
             return self._plain(exp.Or(this=above, expression=exp.GT(this=node.this, expression=node.args["high"])))
         if isinstance(node, exp.Not) and kind(node.this, self.columns) == "boolean":
@@ -74,6 +74,10 @@ class Forms:
         if type(made) in OPPOSITE:
             return OPPOSITE[type(made)](this=made.this, expression=made.expression)
         return exp.Not(this=made)
+
+    def _splits(self, node: exp.Between) -> bool:
+        """Whether a range is two comparisons: Spark evaluates what is compared beforehand, even if nobody needs it."""
+        return isinstance(node.this.unnest(), exp.Column) or self._total(node.this)
 
     def _listed(self, node: exp.In) -> exp.Expr:
         """IN with its list sorted and each value once; one value makes an equality."""
@@ -201,6 +205,8 @@ def _named(column: exp.Column) -> exp.Column:
 def _wrapped(node: exp.Expr) -> exp.Expr:
     """The node with every operand in parentheses that is more than a word or a call."""
     if isinstance(node, exp.Binary | exp.Unary) and not _is_null_test(node):
+        return _mapped(node, _operand)
+    if isinstance(node, exp.Between):
         return _mapped(node, _operand)
     if isinstance(node, exp.In | exp.Bracket):
         node.set("this", _operand(node.this))

@@ -22,6 +22,8 @@ SAME = [
     ("s IN ('b', 'a')", "s = 'a' OR s = 'b'"),
     ("a IN (1)", "a = 1", "a IN (1, 1)"),
     ("a BETWEEN 1 AND 5", "a >= 1 AND a <= 5", "5 >= a and 1 <= a", "NOT (a < 1 OR a > 5)"),
+    ("x + y BETWEEN 1 AND 5", "y + x >= 1 AND y + x <= 5"),
+    ("a + 1 BETWEEN b AND 5", "(1 + a) between B and (5)", "NOT (a + 1 NOT BETWEEN b AND 5)"),
     ("a NOT BETWEEN 1 AND 5", "a < 1 OR a > 5"),
     ("a IS NOT NULL", "NOT (a IS NULL)", "not a is null"),
     ("a > 60 * 60", "a > 3600", "60 * (62 - 2) < a"),
@@ -55,6 +57,7 @@ KEPT_APART = [
     ("flag AND s > 1", "s > 1 AND flag"),
     ("day < '2024-01-01'", "'2024-01-01' > day"),
     ("a > 2147483647 + 1", "a > 2147483648"),
+    ("a + 1 BETWEEN 1 AND 5", "a + 1 >= 1 AND a + 1 <= 5"),
 ]
 UNTOUCHED = [
     "exists(tags, t -> T > 1)", "a IN (SELECT 1)", "RAND() > 1", "1 < uuid()", "'it''s' = s", r"'a\nb' = S",
