@@ -75,6 +75,17 @@ def grids(windows: Sequence[Window]) -> Iterator[Grid]:
         yield Grid(slide, phase, tuple(shared))
 
 
+def algorithms_on(windows: Sequence[Window], whole: Sequence[Window],
+                  algorithms: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """The algorithms of some of the windows, given those on the grids of all of them.
+
+    Fewer windows may lie on fewer grids; the algorithm of the longest may serve all of its grid.
+    """
+    pairs = zip(grids(whole), algorithms, strict=True)
+    chosen = {whole[reach.window]: names for grid, names in pairs for reach in grid.reaches}
+    return tuple(tuple(chosen[windows[grid.reaches[-1].window]]) for grid in grids(windows))
+
+
 def lay_out(key: np.ndarray, cell: np.ndarray, gap: int) -> Layout:
     """The line of slices sorted by key and cell."""
     row = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (cell[1:] - cell[:-1] > gap)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from weft.aggregates.component import ROWS, Component, columns_of
 from weft.final import ALGORITHMS
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
+from weft.final.layout import algorithms_on
 from weft.stages.definition import FinalStage
 
 BATCH_BYTES = 1 << 18
@@ -28,14 +30,14 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     number = number_keys(keys, len(start))
     order, values = sort_order(number, start), columns[stage.keys + 1 :]
     if not stage.predicates:
-        yield from batched(fold_slices(stage, keys, number, start, order, values))
+        yield from batched(fold_slices(stage, range(len(stage.windows)), keys, number, start, order, values))
         return
     width = len(columns_for(stage))
-    for i, predicate in enumerate(stage.predicates):
+    for i, (predicate, windows) in enumerate(stage.predicates):
         rows, *mine = values[i * width : (i + 1) * width]
         passing = order[rows.to_numpy()[order] > 0]
         named = [*keys, pa.array(np.full(len(start), predicate, np.int32))]
-        yield from batched(fold_slices(stage, named, number, start, passing, mine))
+        yield from batched(fold_slices(stage, windows, named, number, start, passing, mine))
 
 
 def columns_for(stage: FinalStage) -> tuple[str, ...]:
@@ -43,17 +45,20 @@ def columns_for(stage: FinalStage) -> tuple[str, ...]:
     return ((ROWS.columns[0],) if stage.predicates else ()) + columns_of(stage.components)
 
 
-def fold_slices(stage: FinalStage, keys: Sequence[pa.Array], number: np.ndarray, start: np.ndarray, order: np.ndarray,
-                columns: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
-    """The answers of the slices that `order` lists by key and start."""
+def fold_slices(stage: FinalStage, places: Sequence[int], keys: Sequence[pa.Array], number: np.ndarray,
+                start: np.ndarray, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
+    """The answers of the windows at some places over the slices that `order` lists by key and start."""
     lanes = encode_lanes(stage, columns)
     rows = rows_of(stage, lanes, len(start))
     elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
     kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
-    algorithms = [[NAMED[names[i]] for i in kept] for names in stage.algorithms]
-    for answers in fold(slices, stage.windows, [lanes[i].ordered(order) for i in kept], algorithms):
-        yield to_batch(stage, answers, dict(zip(kept, answers.lanes, strict=True)), keys, order)
+    windows = [stage.windows[place] for place in places]
+    chosen = algorithms_on(windows, stage.windows, stage.algorithms)
+    algorithms = [[NAMED[names[i]] for i in kept] for names in chosen]
+    for answers in fold(slices, windows, [lanes[i].ordered(order) for i in kept], algorithms):
+        placed = replace(answers, window=places[answers.window])
+        yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
 
 
 def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:

@@ -50,10 +50,11 @@ class Part:
 
     @property
     def one_each(self) -> bool:
-        """Whether every window of every predicate is asked for, by one query each."""
+        """Whether every window that is folded for a predicate is asked for, by one query each."""
         places = {(asked.predicate, asked.window) for asked in self.stage.queries}
         grid = len({number for number, _ in places}) * len({window for _, window in places})
-        return grid == len(places) == len(self.stage.queries)
+        folded = grid if self.partial.sharing == "shards" else len(places)
+        return folded == len(places) == len(self.stage.queries)
 
     def named(self) -> DataFrame:
         """The rows of all its queries with the name of the query, one copy for each query that wants them."""
@@ -65,7 +66,7 @@ class Part:
         names = [[wanted.get((number, window), []) for window in windows] for number in numbers]
         place = F.array_position(F.array(*map(F.lit, numbers)), F.col("q")).cast("int")
         if self.one_each:
-            table = F.array(*(F.array(*(F.lit(n[0]) for n in row)) for row in names))
+            table = F.array(*(F.array(*(F.lit(n[0] if n else None) for n in row)) for row in names))
             query = F.element_at(F.element_at(table, place), F.col("w") + 1)
         else:
             table = F.array(*(F.array(*(texts(n) for n in row)) for row in names))

@@ -22,8 +22,9 @@ FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
     keys = [f"k{i}" for i in range(final.keys)]
+    numbers: list[int | None] = [number for number, _ in final.predicates] or [None]
     place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
-    wanted = [(sql, number) for number in final.predicates or (None,) for sql in columns_for(final)]
+    wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
     needed = slices.select(*keys, SLICE, *read)
     placed = needed if stage.sharing == "shards" else by_key(needed, len(keys))

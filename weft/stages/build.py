@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns
 from weft.final.base import Forced
 from weft.final.choose import assign
-from weft.final.layout import grids
+from weft.final.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
@@ -100,11 +100,12 @@ def shared(scan: Scan, partial: PartialStage) -> PartialStage:
 
 def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) -> TreeStages:
     """The final stage of a tree and the projections of its answers."""
-    answers = answer_stages(tree, partial.predicates)
+    answers = answer_stages(tree, partial)
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
     final = final_stage(len(partial.keys) + (partial.sharing == "shards"), tree.windows, components, ansi, forced)
-    numbers = tuple(range(len(partial.predicates))) if partial.sharing == "filters" else ()
-    return TreeStages(replace(final, predicates=numbers), answers)
+    every = tuple(range(len(tree.windows)))
+    numbers = range(len(partial.predicates)) if partial.sharing == "filters" else ()
+    return TreeStages(replace(final, predicates=tuple((number, every) for number in numbers)), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -114,19 +115,20 @@ def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
     return (ROWS, *(c for c in components if c != ROWS))
 
 
-def answer_stages(tree: Tree, predicates: tuple[str | None, ...]) -> tuple[AnswerStage, ...]:
+def answer_stages(tree: Tree, partial: PartialStage) -> tuple[AnswerStage, ...]:
     """Stages for all queries of a tree that differ in nothing but name, window and predicate."""
-    numbers = {predicate: number for number, predicate in enumerate(predicates)}
+    numbers = {predicate: number for number, predicate in enumerate(partial.predicates)}
     groups: dict[AnswerStage, list[Asked]] = {}
     for bound in tree.queries:
         query = bound.query
         groups.setdefault(projection(bound), []).append(Asked(query.name, query.window, numbers[query.where]))
-    return tuple(replace(p, queries=asked) for p, group in groups.items() for asked in gridded(group))
+    cut = gridded if partial.sharing == "shards" else lambda group: [tuple(group)]
+    return tuple(replace(p, queries=asked) for p, group in groups.items() for asked in cut(group))
 
 
 def gridded(queries: Sequence[Asked]) -> list[tuple[Asked, ...]]:
-    """Queries that are answered together. For each of their predicates each of their windows is folded: predicates that
-    ask for other windows stand apart where too many answers would be folded that nobody asks for."""
+    """Queries that are answered together from shards. For each of their predicates each of their windows is folded:
+    predicates that ask for other windows stand apart where too many answers would be folded that nobody asks for."""
     asking: dict[int, list[Asked]] = {}
     for asked in queries:
         asking.setdefault(asked.predicate, []).append(asked)
@@ -181,16 +183,18 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
 
 
 def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
-    """The final stage that computes just what an answer stage reads, each component as the tree folds it.
-
-    Fewer windows may lie on fewer grids; the algorithm of the longest may serve all of its grid.
-    """
+    """The final stage that computes just what an answer stage reads, each component as the tree folds it."""
     windows = tuple(sorted({asked.window for asked in stage.queries}))
-    chosen = {final.windows[r.window]: names for grid, names in zip(grids(final.windows), final.algorithms, strict=True)
-              for r in grid.reaches}
     place = [final.components.index(c) for c in stage.components]
-    algorithms = tuple(
-        tuple(chosen[windows[grid.reaches[-1].window]][i] for i in place) for grid in grids(windows)
-    )
-    predicates = tuple(sorted({asked.predicate for asked in stage.queries})) if final.predicates else ()
+    chosen = algorithms_on(windows, final.windows, final.algorithms)
+    algorithms = tuple(tuple(names[i] for i in place) for names in chosen)
+    predicates = asked_windows(stage, windows) if final.predicates else ()
     return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced, predicates)
+
+
+def asked_windows(stage: AnswerStage, windows: Sequence[Window]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The predicates of a stage, each with the places of the windows that are asked under it."""
+    found: dict[int, set[int]] = {}
+    for asked in stage.queries:
+        found.setdefault(asked.predicate, set()).add(windows.index(asked.window))
+    return tuple((number, tuple(sorted(found[number]))) for number in sorted(found))

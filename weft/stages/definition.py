@@ -50,8 +50,8 @@ class FinalStage:
     """One tree: slices in, the answers of its windows out, as arrays along time per key and window.
 
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
-    user asked for. Where `predicates` are given, slices have a count of rows and the components' columns for each of
-    them, and answers bear the predicate's number.
+    user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
+    slices have a count of rows and the components' columns for each of them, and answers bear the predicate's number.
     """
 
     keys: int
@@ -60,7 +60,7 @@ class FinalStage:
     ansi: bool
     algorithms: tuple[tuple[str, ...], ...]
     forced: Forced = ()
-    predicates: tuple[int, ...] = ()
+    predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     @property
     def sends_rows(self) -> bool:
