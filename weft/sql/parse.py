@@ -20,7 +20,7 @@ from weft.sql.render import sql
 from weft.sql.schema import SourceSchema
 from weft.sql.spellings import lift
 from weft.sql.text import Text
-from weft.sql.trust import trusted
+from weft.sql.trust import precise, trusted
 
 Items = list[tuple[exp.Expr, str]]
 
@@ -47,7 +47,7 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema]) -> Pa
     table = refuse_table(words, select, tokens)
     schema = _source(words, table, sources)
     scope = Scope(words, schema, table.alias_or_name.lower(), spelled)
-    return _read(scope, select, tokens, table, trusted(nodes))
+    return _read(scope, select, tokens, table, trusted(nodes) and precise(nodes, tokens, schema.types.values()))
 
 
 def _tokens(text: Text) -> list[Token]:

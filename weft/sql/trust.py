@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
 
 TRUSTED: frozenset[type[exp.Expr]] = frozenset((
     exp.Add, exp.Alias, exp.And, exp.Anonymous, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr,
@@ -24,6 +26,26 @@ TYPES = frozenset((
 def trusted(nodes: Iterable[exp.Expr]) -> bool:
     """Whether every node is one of a known list, strings hold no escapes and casts go to simple types."""
     return all(type(node) in TRUSTED and _sure(node) for node in nodes)
+
+
+BEFORE_SIGN = (TokenType.STAR, TokenType.SLASH, TokenType.PLUS, TokenType.DASH, TokenType.MOD, TokenType.DIV,
+               TokenType.L_PAREN, TokenType.COMMA)
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
+
+
+def precise(nodes: Iterable[exp.Expr], tokens: Sequence[Token], kinds: Iterable[str]) -> bool:
+    """Whether no number such as 5L, which sqlglot reads as a cast, nor +5, whose sign it drops, can stand beside a
+    decimal: the precision of a decimal's product depends on whether the other side is a literal."""
+    if not any("decimal" in kind for kind in kinds):
+        return True
+    signs = (b.token_type == TokenType.PLUS and a.token_type in BEFORE_SIGN for a, b in pairwise(tokens))
+    return not any(signs) and not any(_cast_number(side) for node in nodes if isinstance(node, ARITHMETIC)
+                   for side in (node.this, node.expression))
+
+
+def _cast_number(node: exp.Expr) -> bool:
+    inner = node.this if isinstance(node, (exp.Neg, exp.Paren)) else node
+    return isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string
 
 
 def _sure(node: exp.Expr) -> bool:
