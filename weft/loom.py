@@ -111,15 +111,15 @@ class Loom:
         """
         for group in sharing(tuple(self._chosen(queries))):
             head = group[0]
-            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], group)
+            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
         found = self._statistics.get(key, ASSUMED)
         together = [b for b in self._queries.values() if scan_key(b) == key]
-        components, predicates = {c for b in together for c in b.components}, {b.query.where for b in together}
-        return SparkModel(found.rows / found.span, found.keys, found.span, len(components), len(predicates))
+        components = {c for b in together for c in b.components}
+        return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:

@@ -113,9 +113,9 @@ def test_keys_that_may_fail_keep_their_scan(loom):
     check(loom)
 
 
-def test_measuring_counts_the_rows_that_any_query_lets_pass(loom):
-    group = f"GROUP BY symbol, {WINDOW.format('2 minutes')}"
-    loom.query("a", f"SELECT symbol, count(*) AS n FROM trades WHERE venue = 0 {group}")
-    loom.query("b", f"SELECT symbol, count(*) AS n FROM trades WHERE venue = 1 {group}")
-    (found,) = loom.measure().values()
-    assert found.rows == ROWS / 2 and found.keys == 3
+def test_windows_that_cut_time_otherwise_keep_their_scan(loom):
+    loom.query("fine", "SELECT symbol, count(*) AS n FROM trades WHERE volume > 900 "
+                       "GROUP BY symbol, window(ts, '10 seconds', '7 seconds')")
+    loom.query("coarse", f"SELECT symbol, count(*) AS n FROM trades GROUP BY symbol, {WINDOW.format('2 minutes')}")
+    assert len(loom.plan().scans) == 2
+    check(loom)

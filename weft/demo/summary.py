@@ -37,7 +37,7 @@ def shared_scan(scan: Scan) -> Shared:
     query = scan.head.query
     return Shared(
         keys=", ".join(query.keys) or "all rows",
-        where=query.where or "–",
+        where=" | ".join(predicate or "–" for predicate in scan.predicates),
         queries=len(scan.queries),
         windows=len(scan.windows),
         components=len(scan.components),

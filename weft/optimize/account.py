@@ -157,6 +157,7 @@ def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], project
 
 def account_scan(scan: Scan, model: SparkModel, projection: Projection, measured: Container[tuple]) -> ScanAccount:
     """One scan, priced as it is: trees that share its partial stage, or a tree of its own."""
+    model = replace(model, predicates=len(scan.predicates))
     apart = problem_of(scan.queries, share_all, model, projection)
     problem = replace(apart, shared=len(scan.trees) > 1)
     groups, done = [], 0

@@ -12,7 +12,7 @@ from weft.optimize.problem import Groups, Problem
 class Optimizer:
     """An optimizer: `group` says which queries share a tree; `shared`, whether trees share one partial stage.
 
-    `most` is the largest number of queries it takes.
+    `most` is the largest number of queries it takes; `across` says that scans of different predicates may be joined.
     """
 
     name: str
@@ -22,3 +22,4 @@ class Optimizer:
     group: Callable[[Problem], Groups]
     shared: bool = False
     most: int | None = None
+    across: bool = False

@@ -15,5 +15,5 @@ def group(problem: Problem) -> Groups:
 
 cheapest = Optimizer(
     "cheapest", "Cheapest", "All queries in one tree, or Weave Share's trees, each with a scan of its own: whichever "
-    "costs less.", "beyond the papers", group,
+    "costs less.", "beyond the papers", group, across=True,
 )

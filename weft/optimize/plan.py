@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import get_close_matches
 
@@ -12,10 +11,8 @@ from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.workload import Bound, Workload
 from weft.optimize import OPTIMIZERS
 from weft.optimize.base import Optimizer
+from weft.optimize.predicates import join_predicates
 from weft.optimize.problem import Groups, Problem
-
-# A column, or a field of one: an expression that cannot fail.
-COLUMN = re.compile(r"(\w+|`[^`]+`)(\.(\w+|`[^`]+`))*")
 
 # The model of a query's scan, and what a query makes of its answers.
 ModelOf = Callable[[Bound], Model]
@@ -33,11 +30,9 @@ def find_optimizer(name: str) -> Optimizer:
 
 
 def scan_key(bound: Bound) -> tuple:
-    """What queries must agree on to share a scan: their predicates too, where a key might raise an error on rows that
-    only another query lets pass."""
+    """What queries must agree on for an optimizer to consider them together."""
     query = bound.query
-    where = None if all(COLUMN.fullmatch(key) for key in query.keys) else query.where
-    return query.source, where, query.time, query.keys
+    return query.source, query.where, query.time, query.keys
 
 
 def sharing(workload: Workload) -> list[tuple[Bound, ...]]:
@@ -67,7 +62,7 @@ def problem_of(queries: Sequence[Bound], optimizer: Optimizer, model: Model, pro
 def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, projection: Projection) -> SharedPlan:
     """The plan an optimizer makes of a workload, each scan's queries priced by the model of their source."""
     scans = [scan for queries in sharing(workload) for scan in scans_of(queries, optimizer, model, projection)]
-    return SharedPlan(optimizer.name, tuple(scans))
+    return SharedPlan(optimizer.name, tuple(join_predicates(scans) if optimizer.across else scans))
 
 
 def scans_of(queries: Sequence[Bound], optimizer: Optimizer, model: ModelOf, projection: Projection) -> Iterator[Scan]:

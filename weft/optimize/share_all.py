@@ -11,4 +11,4 @@ def group(problem: Problem) -> Groups:
     return (tuple(range(len(problem.windows))),)
 
 
-share_all = Optimizer("share_all", "Shared", "All queries share one tree.", "000 §4.1", group)
+share_all = Optimizer("share_all", "Shared", "All queries share one tree.", "000 §4.1", group, across=True)

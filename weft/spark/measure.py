@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -24,10 +23,10 @@ class Statistics:
 ASSUMED = Statistics(rows=2e6, keys=1000, span=3.6e10)
 
 
-def measure_scan(frame: DataFrame, queries: Sequence[Bound]) -> Statistics:
-    """The statistics of a scan that the queries share, in one pass: of the rows that any of them lets pass."""
-    query, predicates = queries[0].query, dict.fromkeys(b.query.where for b in queries)
-    rows = frame if None in predicates else frame.where(" OR ".join(f"({p})" for p in predicates))
+def measure_scan(frame: DataFrame, bound: Bound) -> Statistics:
+    """The statistics of a query's scan, in one pass."""
+    query = bound.query
+    rows = frame.where(query.where) if query.where else frame
     keys = F.approx_count_distinct(F.struct(*(F.expr(key) for key in query.keys))) if query.keys else F.lit(1)
     time = F.unix_micros(F.expr(query.time).cast("timestamp"))
     found = rows.agg(F.count(F.lit(1)), keys, F.max(time) - F.min(time)).first()

@@ -32,7 +32,8 @@ class FakeLoom:
 
     def plan(self):
         bound = tuple(SimpleNamespace(query=each) for each in self.queries)
-        scan = SimpleNamespace(head=bound[0], queries=bound, windows=(Window(10 * MINUTE, MINUTE),), components=(1, 2))
+        scan = SimpleNamespace(head=bound[0], queries=bound, windows=(Window(10 * MINUTE, MINUTE),), components=(1, 2),
+                               predicates=(None,))
         return SimpleNamespace(scans=(scan,))
 
     def explain(self):
