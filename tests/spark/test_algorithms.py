@@ -34,14 +34,6 @@ def trades(spark):
     return spark.createDataFrame(rows, SCHEMA).cache()
 
 
-@pytest.fixture
-def loom(spark, trades):
-    made = Loom(spark)
-    made.source("trades", trades, time="ts")
-    yield made
-    made.close()
-
-
 def ask(loom, calls, windows):
     """A query for each window."""
     items = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))

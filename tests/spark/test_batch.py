@@ -24,14 +24,6 @@ def trades(spark):
     return spark.createDataFrame(rows, "ts timestamp, symbol string, price double, volume bigint").cache()
 
 
-@pytest.fixture
-def loom(spark, trades):
-    made = Loom(spark)
-    made.source("trades", trades, time="ts")
-    yield made
-    made.close()
-
-
 def folders(path):
     return sorted(p.name for p in path.iterdir())
 

@@ -10,7 +10,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 
-from weft import Loom
 from weft.sql.canonical import canonical
 from weft.testing.expressions import COLUMNS, expressions, table
 
@@ -126,14 +125,6 @@ def trades(spark):
     prices = [None, float("nan"), 100.0, 101.5, 99.0, float("inf"), -0.0]
     rows = [(NOON + i * dt.timedelta(seconds=20), "AB"[i % 2], prices[i % 7], i) for i in range(200)]
     return spark.createDataFrame(rows, "ts timestamp, symbol string, price double, volume bigint").cache()
-
-
-@pytest.fixture
-def loom(spark, trades):
-    made = Loom(spark)
-    made.source("trades", trades, time="ts")
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda texts: texts[0])

@@ -21,12 +21,9 @@ def rows():
             for i in range(ROWS)]
 
 
-@pytest.fixture
-def loom(spark):
-    made = Loom(spark)
-    made.source("trades", spark.createDataFrame(rows(), SCHEMA), time="ts")
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def trades(spark):
+    return spark.createDataFrame(rows(), SCHEMA).cache()
 
 
 def check(loom, optimizer="cheapest"):
@@ -90,12 +87,12 @@ def test_more_predicates_than_a_number_has_bits(loom, spark, tmp_path):
 
 
 @pytest.mark.parametrize("most", [0, 200])
-def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark, monkeypatch, most):
+def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark, trades, monkeypatch, most):
     """1 / volume fails where volume is 0, a sum of two bigints where they are too large."""
     monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
     extra = spark.createDataFrame([(NOON, "A", 7, 1.0, 0, None), (NOON, "A", 8, 2.0, 2**63 - 1, None),
                                    (NOON, "A", 8, 2.0, 2**63 - 1, None)], SCHEMA)
-    loom.source("more", loom._frames["trades"].union(extra), time="ts")
+    loom.source("more", trades.union(extra), time="ts")
     group = f"GROUP BY symbol, {WINDOW.format('2 minutes')}"
     start = "SELECT symbol, window.start AS at"
     loom.query("inverse", f"{start}, sum(1 / volume) AS s FROM more WHERE volume <> 0 {group}")
@@ -119,3 +116,19 @@ def test_windows_that_cut_time_otherwise_keep_their_scan(loom):
     loom.query("coarse", f"SELECT symbol, count(*) AS n FROM trades GROUP BY symbol, {WINDOW.format('2 minutes')}")
     assert len(loom.plan().scans) == 2
     check(loom)
+
+
+@pytest.mark.parametrize("most", [0, 200])
+def test_names_and_texts_of_users_are_left_alone(spark, monkeypatch, most):
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
+    names = Loom(spark)
+    odd = "SELECT TIMESTAMP'2024-03-01 12:00:00' AS ts, 1 AS m0, 2 AS q, 3 AS w, '<guard>' AS slice, 5 AS p0, 6 AS k0"
+    names.source("odd", spark.sql(odd), time="ts")
+    for i, where in enumerate(("WHERE m0 = 1", "WHERE q > 5", "")):
+        names.query(f"odd_{i}", f"SELECT m0, max(p0) AS p, count_if(slice = '<guard>') AS n, min(slice) AS s FROM odd "
+                                f"{where} GROUP BY m0, window(ts, '1 minute')")
+    names.query("other", "SELECT m0, sum(k0) AS k, sum(w) AS w FROM odd WHERE slice <> '' "
+                         "GROUP BY m0, window(ts, '1 minute')")
+    assert len(names.plan().scans) == 1
+    check(names)
+    names.close()

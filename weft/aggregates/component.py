@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Component:
         return self.label or self.columns[0]
 
 
-GUARD = "<guard>"
+GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
 MERGES = {"count": ("sum({})",), "add": ("sum({})",), "min": ("min({})",), "max": ("max({})",),
           "bit_and": ("bit_and({})",), "bit_or": ("bit_or({})",), "bit_xor": ("bit_xor({})",)}
 

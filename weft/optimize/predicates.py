@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from weft.model.edges import Density, edges_of
+from weft.model.edges import edges_of
 from weft.model.plan import Scan, Tree
 from weft.optimize.problem import union_density
 
@@ -53,5 +53,4 @@ def may_join(a: Scan, b: Scan) -> bool:
 
 def rate(*scans: Scan) -> float:
     """How often the scans together cut time."""
-    density: Density = union_density(tuple({edges_of(window) for scan in scans for window in scan.windows}))
-    return float(density.value)
+    return float(union_density(tuple({edges_of(window) for scan in scans for window in scan.windows})).value)

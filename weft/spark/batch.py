@@ -12,7 +12,7 @@ from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
 from weft.spark.partial import run_partial
-from weft.stages.build import ScanStages, narrowed
+from weft.stages.build import ScanStages, narrowed, places
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
 QUERY = "__weft_query"
@@ -51,10 +51,10 @@ class Part:
     @property
     def one_each(self) -> bool:
         """Whether every window that is folded for a predicate is asked for, by one query each."""
-        places = {(asked.predicate, asked.window) for asked in self.stage.queries}
-        grid = len({number for number, _ in places}) * len({window for _, window in places})
-        folded = grid if self.partial.sharing == "shards" else len(places)
-        return folded == len(places) == len(self.stage.queries)
+        queries = self.stage.queries
+        asked = len({(query.predicate, query.window) for query in queries})
+        folded = places(queries) if self.partial.sharing == "shards" else asked
+        return folded == asked == len(queries)
 
     def named(self) -> DataFrame:
         """The rows of all its queries with the name of the query, one copy for each query that wants them."""

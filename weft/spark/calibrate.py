@@ -58,7 +58,7 @@ TRIALS = (
 )
 
 
-def calibrate_spark(spark: SparkSession, progress: Progress, near: SparkCosts | None = None) -> SparkCosts:
+def calibrate_spark(spark: SparkSession, progress: Progress) -> SparkCosts:
     """The figures of this Spark, from trials over a million rows in a folder of their own.
 
     All trials are run in turn, again and again, and the best time of each counts: others may use the machine.
@@ -76,7 +76,7 @@ def calibrate_spark(spark: SparkSession, progress: Progress, near: SparkCosts | 
             loom.close()
         progress(rounds, rounds, "done")
     runs = [replace(counted(trial), seconds=min(took[trial.name][1:])) for trial in TRIALS]
-    return fit_costs(runs, near or SparkCosts())
+    return fit_costs(runs, SparkCosts())
 
 
 def trades(spark: SparkSession, rows: int) -> DataFrame:

@@ -12,6 +12,7 @@ from weft.slicing import slice_start
 from weft.stages.definition import PartialStage
 
 SLICE = "slice"
+MARK = "__weft_mark_{}"  # stands beside the source's own columns
 BITS = 62  # of a bigint, without its sign
 
 
@@ -52,10 +53,10 @@ def columns(texts: Iterable[str]) -> list[Column]:
 def shards(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """Rows grouped by key, slice and the predicates that they pass, so that each is aggregated once (000 §5.3).
 
-    The predicates are bits of as many numbers as it takes, `m0 …`.
+    The predicates are bits of as many numbers as it takes.
     """
     groups = [stage.predicates[i : i + BITS] for i in range(0, len(stage.predicates), BITS)]
-    marks = [f"m{i}" for i in range(len(groups))]
+    marks = [MARK.format(i) for i in range(len(groups))]
     marked = rows.select("*", *(F.expr(bits_of(group)).alias(mark) for mark, group in zip(marks, groups, strict=True)))
     passing = marked if None in stage.predicates else marked.where(" OR ".join(f"{mark} <> 0" for mark in marks))
     return passing.groupBy(*keys_of(stage), *marks, start_of(stage)).agg(*columns(c.sql for c in stage.columns))
@@ -72,7 +73,7 @@ def by_predicate(found: DataFrame, stage: PartialStage) -> DataFrame:
 
     Shards of a slice are merged here where Spark can, so that fewer slices go to Python, which merges any other.
     """
-    numbers = F.array(*(F.expr(f"IF(m{i // BITS} & {1 << i % BITS}L <> 0, {i}, NULL)")
+    numbers = F.array(*(F.expr(f"IF({MARK.format(i // BITS)} & {1 << i % BITS}L <> 0, {i}, NULL)")
                         for i in range(len(stage.predicates))))
     keys = [f"k{i}" for i in range(len(stage.keys))]
     values = [f"p{i}" for i in range(len(stage.columns))]
