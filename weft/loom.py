@@ -100,7 +100,8 @@ class Loom:
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
-        plan = replace(plan_workload(workload, chosen, self._model, projection), forced=forced_pairs(algorithm))
+        found = plan_workload(workload, chosen, self._model, projection, self._sizes_for(workload, chosen.across))
+        plan = replace(found, forced=forced_pairs(algorithm))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
 

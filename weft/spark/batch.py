@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
-from weft.spark.partial import run_partial
+from weft.spark.partial import derive, run_partial
 from weft.stages.build import ScanStages, narrowed
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
@@ -20,12 +20,13 @@ QUERY = "__weft_query"
 
 @dataclass(frozen=True)
 class Part:
-    """An answer stage and the slices it reads."""
+    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one."""
 
     slices: DataFrame
     partial: PartialStage
     final: FinalStage
     stage: AnswerStage
+    above: tuple[DataFrame, ...] = ()
 
     def only(self, asked: Asked) -> Part:
         """The part that answers one query alone."""
@@ -84,8 +85,9 @@ class Results(Mapping[str, DataFrame]):
 
     def __getitem__(self, name: str) -> DataFrame:
         part, asked = self._home[name]
-        if not any(part.slices is kept for kept in self._kept):
-            self._kept.append(part.slices.persist())
+        for slices in (*part.above, part.slices):
+            if not any(slices is kept for kept in self._kept):
+                self._kept.append(slices.persist())
         return part.only(asked).result()
 
     def __iter__(self) -> Iterator[str]:
@@ -109,8 +111,13 @@ class Results(Mapping[str, DataFrame]):
 
 def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame]) -> tuple[Part, ...]:
     """Every answer stage over the slices of its scan."""
-    parts = []
-    for scan in scans:
-        slices = run_partial(sources[scan.partial.source], scan.partial)
-        parts += [Part(slices, scan.partial, tree.final, stage) for tree in scan.trees for stage in tree.answers]
-    return tuple(parts)
+    return tuple(part for scan in scans
+                 for part in parts_on(scan, run_partial(sources[scan.partial.source], scan.partial)))
+
+
+def parts_on(scan: ScanStages, slices: DataFrame, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
+    """The answer stages over a scan's slices, and over those derived from them."""
+    for tree in scan.trees:
+        yield from (Part(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
+    for child in scan.derived:
+        yield from parts_on(child, derive(slices, child.partial), (*above, slices))
