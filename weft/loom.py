@@ -8,9 +8,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from weft.catalog.statistics import Origin, Sizes
-from weft.catalog.store import Rows, Store, open_store
+from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, QueryError, SourceError
 from weft.final.choose import forced_pairs
@@ -23,9 +24,10 @@ from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Results, parts_of
+from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
 from weft.spark.measure import measure_scan
+from weft.spark.observe import watched
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, write
 from weft.spark.verify import Verification, verify
@@ -132,7 +134,8 @@ class Loom:
             head = group[0]
             found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
             if self._store:
-                self._store.keep(Rows(*scan_key(head)), Sizes(found.rows, found.keys, found.span), Origin.MEASURED)
+                sizes = Sizes(found.rows, found.keys, found.span)
+                self._store.keep([(Rows(*scan_key(head)), sizes)], Origin.MEASURED)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
     def _recall(self, queries: Iterable[Bound]) -> None:
@@ -176,8 +179,20 @@ class Loom:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
         parts = parts_of(stages, self._frames)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
+        report = () if sink is None else self._written(parts, sink_of(sink), progress or silent)
         return Results(parts, report)
+
+    def _written(self, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
+        """What `write` reports; the sizes of what it wrote go to the store."""
+        if not self._store:
+            return write(self.spark, parts, sink, progress)
+        seen, watches = watched(parts)
+        report = write(self.spark, seen, sink, progress)
+        try:
+            self._store.keep([found for watch in watches for found in watch.sizes()], Origin.RUN)
+        except CatalogError as error:  # the answers are in place, and sizes only help to plan
+            warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
+        return report
 
     def verify(
         self,

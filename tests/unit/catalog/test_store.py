@@ -152,7 +152,7 @@ def test_a_digest_is_the_same_in_every_process(store, record):
 def test_sizes_are_recalled_by_meaning(store):
     rows = Rows("trades", "price > 100", "ts", ("symbol", "venue"))
     assert store.known(rows) is None
-    store.keep(rows, Sizes(10, 2, 60, None), Origin.MEASURED)
+    store.keep([(rows, Sizes(10, 2, 60, None))], Origin.MEASURED)
     assert store.known(Rows("trades", "100 < price", "ts", ("venue", "symbol"))) == Statistics(10, 2, 60)
     assert store.known(Rows("trades", None, "ts", ("symbol", "venue"))) is None
     assert store.known(Rows("trades", "price > 100", "ts", ("symbol",))) is None
@@ -161,22 +161,22 @@ def test_sizes_are_recalled_by_meaning(store):
 
 
 def test_what_was_counted_comes_before_what_was_sampled(store):
-    store.keep(TRADES, Sizes(100, 20, 50), Origin.SAMPLE)
+    store.keep([(TRADES, Sizes(100, 20, 50))], Origin.SAMPLE)
     assert store.known(TRADES) == Statistics(100, 20, 50)
-    store.keep(TRADES, Sizes(90, 18, 60), Origin.MEASURED)
-    store.keep(TRADES, Sizes(100, 21, 50), Origin.SAMPLE)
+    store.keep([(TRADES, Sizes(90, 18, 60))], Origin.MEASURED)
+    store.keep([(TRADES, Sizes(100, 21, 50))], Origin.SAMPLE)
     assert store.known(TRADES) == Statistics(90, 18, 60)
-    store.keep(TRADES, Sizes(None, 19, 61, slices=7), Origin.RUN)
+    store.keep([(TRADES, Sizes(None, 19, 61, slices=7))], Origin.RUN)
     assert store.known(TRADES) == Statistics(90, 19, 61), "the newest, and what it leaves open from the one before"
-    store.keep(TRADES, Sizes(95, 17, 62), Origin.MEASURED)
+    store.keep([(TRADES, Sizes(95, 17, 62))], Origin.MEASURED)
     assert store.known(TRADES) == Statistics(95, 17, 62)
     assert sorted(one.origin for one in statistics(store.catalog)) == ["measured", "run", "sample"]
 
 
 def test_sizes_that_are_not_all_known_are_not_planned_with(store):
-    store.keep(TRADES, Sizes(keys=5, slices=9), Origin.RUN)
+    store.keep([(TRADES, Sizes(keys=5, slices=9))], Origin.RUN)
     assert store.known(TRADES) is None
-    store.keep(TRADES, Sizes(0, 0, 0), Origin.MEASURED)
+    store.keep([(TRADES, Sizes(0, 0, 0))], Origin.MEASURED)
     assert store.known(TRADES) == Statistics(1, 1, 1), "rates are divided by them"
 
 
