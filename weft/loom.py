@@ -189,7 +189,7 @@ class Loom:
         seen, watches = watched(parts)
         report = write(self.spark, seen, sink, progress)
         try:
-            self._store.keep([found for watch in watches for found in watch.sizes()], Origin.RUN)
+            self._store.keep_run([found for watch in watches for found in watch.sizes()])
         except CatalogError as error:  # the answers are in place, and sizes only help to plan
             warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
         return report

@@ -20,7 +20,8 @@ from weft.spark.measure import measure_keys
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 HOUR = 3600 * 10**6
 SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint"
-MEANS = "SELECT symbol, window.end, avg(price) AS x FROM trades {} GROUP BY symbol, window(ts, '{} min', '1 min')"
+MEANS = ("SELECT symbol, window.end, avg(price) AS x FROM trades {} "
+         "GROUP BY symbol, window(ts, '{} minutes', '1 minute')")
 QUERIES = {"short": MEANS.format("", 10), "long": MEANS.format("", 30), "large": MEANS.format("WHERE volume > 150", 10)}
 
 
@@ -67,6 +68,7 @@ def test_what_one_loom_leaves_the_next_one_finds(weave, catalog, tmp_path):
     assert (found["volume > 150"].sizes.rows, found["volume > 150"].sizes.slices) == (149, len(slices))
     assert found[None].sizes.span == pytest.approx(1.5 * HOUR, rel=0.02)
     (node,) = nodes(catalog, 1)
+    assert {one.node for one in found.values()} == {node.id}
     assert node.keys == ("symbol",) and set(node.predicates) == {None, "volume > 150"}
     assert {(one.node, one.plan) for one in registrations(catalog)} == {(node.id, 1)}
 
@@ -121,7 +123,7 @@ def test_answers_stay_though_their_sizes_cannot_be_kept(weave, tmp_path, monkeyp
     def fail(*_):
         raise CatalogError("catalog 'x': the disk is full.")
 
-    monkeypatch.setattr("weft.catalog.store.Store.keep", fail)
+    monkeypatch.setattr("weft.catalog.store.Store.keep_run", fail)
     with pytest.warns(CatalogWarning, match="its sizes were not kept: catalog 'x'"):
         loom.run(sink=str(tmp_path / "out"))
     assert (tmp_path / "out" / "short").is_dir()

@@ -69,6 +69,13 @@ class Store:
             for rows, sizes in found:
                 keep_sizes(self.catalog, self._grouping(rows), origin, sizes)
 
+    def keep_run(self, found: Iterable[tuple[PartialStage, int, Sizes]]) -> None:
+        """Put down the sizes that a run found of partial stages, for each of their predicates by its number."""
+        with self.catalog.changing():
+            for partial, number, sizes in found:
+                rows = Rows(partial.source, partial.predicates[number], partial.time, partial.keys)
+                keep_sizes(self.catalog, self._grouping(rows), Origin.RUN, sizes, self._node(partial))
+
     def record(self, optimizer: str, queries: Iterable[Query], stages: Sequence[ScanStages],
                explain: Callable[[], Explanation]) -> int:
         """The version of a plan, a new one if it runs otherwise than the last; `explain` makes what is kept."""

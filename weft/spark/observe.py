@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from weft.aggregates.component import ROWS
 from weft.catalog.statistics import Sizes
-from weft.catalog.store import Rows
 from weft.spark.batch import Part
 from weft.spark.partial import SLICE
 from weft.stages.definition import PartialStage
@@ -27,14 +26,15 @@ class Watch:
     partial: PartialStage
     observation: Observation
 
-    def sizes(self) -> Iterator[tuple[Rows, Sizes]]:
-        """The sizes of each predicate's rows."""
+    def sizes(self) -> Iterator[tuple[PartialStage, int, Sizes]]:
+        """The sizes of each predicate's rows, by its number."""
         found, partial = self.observation.get, self.partial
-        for number, where in enumerate(partial.predicates):
+        # A slice is no longer than the shortest period after which time is cut.
+        longest = min(period for _, period in partial.progressions)
+        for number in range(len(partial.predicates)):
             rows, keys, first, last, slices = (found[f"{name}{number}"] for name in NAMES)
-            # A slice is no longer than the shortest period after which time is cut.
-            span = None if first is None else float(last - first + min(period for _, period in partial.progressions))
-            yield Rows(partial.source, where, partial.time, partial.keys), Sizes(rows, float(keys), span, float(slices))
+            span = None if first is None else float(last - first + longest)
+            yield partial, number, Sizes(rows, float(keys), span, float(slices))
 
 
 def watched(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Watch, ...]]:

