@@ -55,3 +55,7 @@ class RunError(WeftError):
 
 class ProjectError(WeftError):
     """A project folder or its weft.toml that cannot be used."""
+
+
+class CatalogError(WeftError):
+    """A catalog that cannot be opened, read or written; nothing in it is changed."""

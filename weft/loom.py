@@ -8,26 +8,31 @@ from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
+from weft.catalog.statistics import Origin, Sizes
+from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
-from weft.errors import QueryError, SourceError
+from weft.errors import CatalogError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import read_source
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
+from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Results, parts_of
+from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
-from weft.spark.measure import ASSUMED, Statistics, measure_scan
+from weft.spark.measure import measure_scan
+from weft.spark.observe import watched
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, write
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
-from weft.stages.build import build, projection
+from weft.stages.build import ScanStages, build, projection
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -49,15 +54,27 @@ class Loom:
     >>> loom.query("sma", "SELECT symbol, window.end, avg(price) FROM trades "
     ...                   "GROUP BY symbol, window(ts, '10 minutes', '1 minute')")
     >>> loom.run()["sma"].show()
+
+    With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
     """
 
-    def __init__(self, spark: SparkSession | None = None):
+    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None):
         self.spark = spark or active_or_local()
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
+        self._store: Store | None = None
+        if store is not None:
+            self.attach(store)
+
+    def attach(self, store: str | PathLike[str]) -> None:
+        """Keep in a store what is registered, measured and run from now on, and plan with what is known there."""
+        if self._store:
+            raise CatalogError(f"this loom keeps its catalog in '{self._store.catalog.path}': make another loom.")
+        self._store = open_store(store, self._checker.identity)
+        self._recall(self._queries.values())
 
     def source(
         self,
@@ -84,8 +101,12 @@ class Loom:
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
-        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas))
-        return self._queries[name].query
+        bound = self._checker.bind(parse_query(name, sql, self._schemas))
+        if self._store:
+            self._store.register((bound.query,))
+            self._recall((bound,))
+        self._queries[name] = bound
+        return bound.query
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -112,8 +133,17 @@ class Loom:
         """
         for group in sharing(tuple(self._chosen(queries))):
             head = group[0]
-            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
+            found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
+            if self._store:
+                sizes = Sizes(found.rows, found.keys, found.span)
+                self._store.keep([(Rows(*scan_key(head)), sizes)], Origin.MEASURED)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
+
+    def _recall(self, queries: Iterable[Bound]) -> None:
+        """Take over what the store knows of the rows that queries read."""
+        for key in dict.fromkeys(map(scan_key, queries)):
+            if self._store and key not in self._statistics and (found := self._store.known(Rows(*key))):
+                self._statistics[key] = found
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
@@ -126,7 +156,10 @@ class Loom:
                 optimizer: str = OPTIMIZER) -> Explanation:
         """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
         plan = self.plan(queries, algorithm, optimizer)
-        return Explanation(plan, build(plan, self._ansi), account_plan(plan, self._model, projection, self._statistics))
+        return self._explained(plan, build(plan, self._ansi))
+
+    def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
+        return Explanation(plan, stages, account_plan(plan, self._model, projection, self._statistics))
 
     def run(
         self,
@@ -141,9 +174,26 @@ class Loom:
         A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`.
         """
-        parts = parts_of(build(self.plan(queries, algorithm, optimizer), self._ansi), self._frames)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
+        plan = self.plan(queries, algorithm, optimizer)
+        stages = build(plan, self._ansi)
+        if self._store:
+            asked = [bound.query for bound in plan.queries]
+            self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
+        parts = parts_of(stages, self._frames)
+        report = () if sink is None else self._written(parts, sink_of(sink), progress or silent)
         return Results(parts, report)
+
+    def _written(self, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
+        """What `write` reports; the sizes of what it wrote go to the store."""
+        if not self._store:
+            return write(self.spark, parts, sink, progress)
+        seen, watches = watched(parts)
+        report = write(self.spark, seen, sink, progress)
+        try:
+            self._store.keep_run([found for watch in watches for found in watch.sizes()])
+        except CatalogError as error:  # the answers are in place, and sizes only help to plan
+            warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
+        return report
 
     def verify(
         self,
@@ -154,7 +204,8 @@ class Loom:
     ) -> Verification:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
-        with self.run(queries=[q.name for q in chosen], algorithm=algorithm, optimizer=optimizer) as results:
+        stages = build(self.plan([q.name for q in chosen], algorithm, optimizer), self._ansi)
+        with Results(parts_of(stages, self._frames)) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:
@@ -162,8 +213,10 @@ class Loom:
         return self._checker.native(self._chosen([name])[0].query)
 
     def close(self) -> None:
-        """Drop what Weft made in the Spark session; the session itself stays."""
+        """Drop what Weft made in the Spark session, and let go of the store; the session itself stays."""
         self._checker.close()
+        if self._store:
+            self._store.close()
 
     @property
     def _ansi(self) -> bool:

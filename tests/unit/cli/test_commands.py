@@ -30,9 +30,17 @@ class FakeLoom:
         self.algorithm: Any = None
         self.optimizer: Any = None
         self.measured = False
+        self.store: Path | None = None
+        self.closed = False
 
     def measure(self) -> None:
         self.measured = True
+
+    def attach(self, store: Path) -> None:
+        self.store = store
+
+    def close(self) -> None:
+        self.closed = True
 
     def source(self, name: str, path: str, **options: Any) -> None:
         if not Path(path).exists():
@@ -308,3 +316,34 @@ def test_version_and_help() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("weft 0.")
     for command in ("init", "check", "plan", "run", "verify", "calibrate", "package"):
         assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout
+
+
+def test_run_keeps_its_catalog_in_the_project(weft: Weft, loom: FakeLoom, tmp_path: Path) -> None:
+    assert weft("run", "--sink", "noop").exit_code == 0
+    assert loom.store == tmp_path / ".weft" and loom.closed
+
+
+@pytest.mark.parametrize("text", ["there", ""])
+def test_run_keeps_its_catalog_elsewhere_or_none(weft: Weft, loom: FakeLoom, text: str) -> None:
+    assert weft("run", "--sink", "noop", "--store", text).exit_code == 0
+    assert loom.store == (Path(text) if text else None)
+
+
+def test_queries_at_fault_reach_no_catalog(weft: Weft, loom: FakeLoom) -> None:
+    break_two_queries()
+    assert weft("run").exit_code == 1 and loom.store is None
+
+
+@pytest.mark.parametrize("command", ["check", "verify", "plan"])
+def test_other_commands_keep_nothing(weft: Weft, loom: FakeLoom, command: str) -> None:
+    assert weft(command).exit_code == 0 and loom.store is None
+
+
+def test_plan_reads_a_catalog_that_is_there_and_makes_one_for_what_it_measures(weft: Weft, loom: FakeLoom,
+                                                                               tmp_path: Path) -> None:
+    (tmp_path / ".weft").mkdir()
+    (tmp_path / ".weft" / "catalog.db").touch()
+    weft("plan")
+    assert loom.store == tmp_path / ".weft"
+    weft("plan", "--measure", "--store", "new")
+    assert loom.store == Path("new")

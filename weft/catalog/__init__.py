@@ -1,0 +1,1 @@
+"""The catalog: what queries, plans and runs leave for those that come after, in one SQLite file."""

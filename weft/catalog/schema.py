@@ -1,0 +1,54 @@
+"""The tables of the catalog, as the steps by which an older file becomes one of this version."""
+
+from __future__ import annotations
+
+# ARGUS's relations (002 §3.1) in our words: GroupExprIndex is `expressions`, GroupExprSet `expression_sets` and
+# `set_members`, GroupTopology `nodes` and `plan_nodes`, GroupColumns `node_columns`.
+FIRST = (
+    """CREATE TABLE expressions (
+        id INTEGER PRIMARY KEY, source TEXT NOT NULL, canonical TEXT NOT NULL, text TEXT NOT NULL,
+        UNIQUE (source, canonical)) STRICT""",
+    """CREATE TABLE expression_sets (
+        id INTEGER PRIMARY KEY, source TEXT NOT NULL, members TEXT NOT NULL,
+        UNIQUE (source, members)) STRICT""",
+    """CREATE TABLE set_members (
+        expression_set INTEGER NOT NULL REFERENCES expression_sets, expression INTEGER NOT NULL REFERENCES expressions,
+        PRIMARY KEY (expression_set, expression)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE plans (
+        version INTEGER PRIMARY KEY, made TEXT NOT NULL, optimizer TEXT NOT NULL, cost REAL NOT NULL,
+        digest TEXT NOT NULL, explanation TEXT NOT NULL) STRICT""",
+    """CREATE TABLE nodes (
+        id INTEGER PRIMARY KEY, source TEXT NOT NULL, expression_set INTEGER NOT NULL REFERENCES expression_sets,
+        time INTEGER NOT NULL REFERENCES expressions, predicates TEXT NOT NULL, progressions TEXT NOT NULL,
+        sharing TEXT NOT NULL,
+        UNIQUE (source, expression_set, time, predicates, progressions, sharing)) STRICT""",
+    """CREATE TABLE node_columns (
+        node INTEGER NOT NULL REFERENCES nodes, place INTEGER NOT NULL, name TEXT NOT NULL,
+        predicate INTEGER REFERENCES expressions, sql TEXT NOT NULL,
+        PRIMARY KEY (node, place)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE plan_nodes (
+        plan INTEGER NOT NULL REFERENCES plans, node INTEGER NOT NULL REFERENCES nodes,
+        parent INTEGER REFERENCES nodes,
+        PRIMARY KEY (plan, node)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE registrations (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, source TEXT NOT NULL,
+        range INTEGER NOT NULL, slide INTEGER NOT NULL, start INTEGER NOT NULL,
+        node INTEGER REFERENCES nodes, plan INTEGER REFERENCES plans,
+        registered TEXT NOT NULL, removed TEXT) STRICT""",
+    "CREATE UNIQUE INDEX current ON registrations (name) WHERE removed IS NULL",
+    """CREATE TABLE registration_expressions (
+        registration INTEGER NOT NULL REFERENCES registrations, role TEXT NOT NULL, place INTEGER NOT NULL,
+        expression INTEGER NOT NULL REFERENCES expressions,
+        PRIMARY KEY (registration, role, place)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE statistics (
+        id INTEGER PRIMARY KEY, source TEXT NOT NULL, predicate INTEGER REFERENCES expressions,
+        time INTEGER NOT NULL REFERENCES expressions, expression_set INTEGER NOT NULL REFERENCES expression_sets,
+        origin TEXT NOT NULL, node INTEGER REFERENCES nodes,
+        rows REAL, keys REAL, span REAL, slices REAL, taken TEXT NOT NULL) STRICT""",
+    """CREATE UNIQUE INDEX measured ON statistics (
+        source, coalesce(predicate, 0), time, expression_set, origin, coalesce(node, 0))""",
+)
+
+# A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST,)
+VERSION = len(MIGRATIONS)
