@@ -24,15 +24,18 @@ from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Part, Results, parts_of
+from weft.spark.batch import Results, parts_of, unwatched
 from weft.spark.check import Checker
 from weft.spark.measure import measure_scan
-from weft.spark.observe import watched
+from weft.spark.observe import Watches
+from weft.spark.partial import run_partial
+from weft.spark.samples import Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, write
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
+from weft.stages.definition import PartialStage
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ class Loom:
         self._schemas: dict[str, SourceSchema] = {}
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
+        self._samples = Samples(self._frames, self._statistics)
         self._store: Store | None = None
         if store is not None:
             self.attach(store)
@@ -121,7 +125,9 @@ class Loom:
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
-        found = plan_workload(workload, chosen, self._model, projection, self._sizes_for(workload, chosen.across))
+        if chosen.across:
+            self._samples.take(workload)
+        found = plan_workload(workload, chosen, self._model, projection, self._samples.size)
         plan = replace(found, forced=forced_pairs(algorithm))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
@@ -147,7 +153,8 @@ class Loom:
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
-        found = self._statistics.get(key, ASSUMED)
+        query = bound.query
+        found = self._samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
         together = [b for b in self._queries.values() if scan_key(b) == key]
         components = {c for b in together for c in b.components}
         return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
@@ -159,7 +166,8 @@ class Loom:
         return self._explained(plan, build(plan, self._ansi))
 
     def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
-        return Explanation(plan, stages, account_plan(plan, self._model, projection, self._statistics))
+        found = account_plan(plan, self._model, projection, self._statistics, self._samples.size)
+        return Explanation(plan, stages, found)
 
     def run(
         self,
@@ -179,21 +187,23 @@ class Loom:
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
-        parts = parts_of(stages, self._frames)
-        report = () if sink is None else self._written(parts, sink_of(sink), progress or silent)
+        watches = Watches() if self._store and sink is not None else None
+        parts = parts_of(stages, self._slices, watches or unwatched)
+        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
+        if watches:
+            self._keep_sizes(watches)
         return Results(parts, report)
 
-    def _written(self, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
-        """What `write` reports; the sizes of what it wrote go to the store."""
-        if not self._store:
-            return write(self.spark, parts, sink, progress)
-        seen, watches = watched(parts)
-        report = write(self.spark, seen, sink, progress)
+    def _slices(self, stage: PartialStage) -> DataFrame:
+        return run_partial(self._frames[stage.source], stage)
+
+    def _keep_sizes(self, watches: Watches) -> None:
+        """Put what a run found out into the store."""
+        assert self._store
         try:
-            self._store.keep_run([found for watch in watches for found in watch.sizes()])
+            self._store.keep_run(watches.sizes())
         except CatalogError as error:  # the answers are in place, and sizes only help to plan
             warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
-        return report
 
     def verify(
         self,
@@ -205,7 +215,7 @@ class Loom:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
         stages = build(self.plan([q.name for q in chosen], algorithm, optimizer), self._ansi)
-        with Results(parts_of(stages, self._frames)) as results:
+        with Results(parts_of(stages, self._slices)) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:

@@ -165,8 +165,10 @@ def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], project
 def model_of(scan: Scan, model: Callable[[Bound], SparkModel], sizes: Sizes | None) -> SparkModel:
     """What a scan is reckoned with: as its queries say, or by its keys where nobody asks for those."""
     found = model(scan.head)
-    known = sizes(scan, scan.keys) if sizes and not scan.trees else found
-    return replace(found, keys=known.keys, predicates=len(scan.predicates), components=len(scan.components))
+    if scan.derived:
+        known = sizes(scan, scan.keys) if sizes and not scan.trees else found
+        found = replace(found, keys=known.keys, components=len(scan.components))
+    return replace(found, predicates=len(scan.predicates))
 
 
 def account_nodes(scan: Scan, model: Callable[[Scan], SparkModel], projection: Projection, measured: Container[tuple],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -11,11 +11,14 @@ from pyspark.sql import functions as F
 from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
-from weft.spark.partial import derive, run_partial
+from weft.spark.partial import derive
 from weft.stages.build import ScanStages, narrowed
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
 QUERY = "__weft_query"
+# What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
+SlicesOf = Callable[[PartialStage], DataFrame]
+Watching = Callable[[DataFrame, PartialStage], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -109,15 +112,21 @@ class Results(Mapping[str, DataFrame]):
         self.close()
 
 
-def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame]) -> tuple[Part, ...]:
-    """Every answer stage over the slices of its scan."""
+def unwatched(slices: DataFrame, stage: PartialStage) -> DataFrame:
+    """The slices as they are."""
+    return slices
+
+
+def parts_of(scans: tuple[ScanStages, ...], slices_of: SlicesOf, watch: Watching = unwatched) -> tuple[Part, ...]:
+    """Every answer stage over the slices of its scan; `watch` may put something between slices and their readers."""
     return tuple(part for scan in scans
-                 for part in parts_on(scan, run_partial(sources[scan.partial.source], scan.partial)))
+                 for part in parts_on(scan, watch(slices_of(scan.partial), scan.partial), watch))
 
 
-def parts_on(scan: ScanStages, slices: DataFrame, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
+def parts_on(scan: ScanStages, slices: DataFrame, watch: Watching, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
     """The answer stages over a scan's slices, and over those derived from them."""
     for tree in scan.trees:
         yield from (Part(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
     for child in scan.derived:
-        yield from parts_on(child, derive(slices, child.partial), (*above, slices))
+        made = watch(derive(slices, child.partial), child.partial)
+        yield from parts_on(child, made, watch, (*above, slices))
