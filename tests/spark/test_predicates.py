@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 from weft import Loom
+from weft.spark.differential import differences
 from weft.spark.verify import compare, numbered
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
@@ -132,3 +133,18 @@ def test_names_and_texts_of_users_are_left_alone(spark, monkeypatch, most):
     assert len(names.plan().scans) == 1
     check(names)
     names.close()
+
+
+def test_places_on_scales_are_sparks_own_comparisons(loom, monkeypatch):
+    """Nulls, NaN, both zeros, numbers between, beyond and equal to those compared with; decimals and integers."""
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    asked = [f"price {op} {n}" for op in ("<", "<=", "=", ">=", ">") for n in (100, 103, 104, 110, 111)]
+    asked += [f"volume % 7 = {n}" for n in range(6)]
+    asked += [f"price > {n}.5 AND volume <= {100 * n}" for n in range(99, 106)]
+    asked += ["cost > 1.5", "cost IS NULL AND price > 103", "volume BETWEEN -5 AND 17", "-3 < volume", "volume = -2"]
+    for i, predicate in enumerate(asked):
+        loom.query(f"q{i}", f"SELECT symbol, window.start AS at, count(*) AS n, sum(volume) AS v FROM trades "
+                            f"WHERE {predicate} GROUP BY symbol, {WINDOW.format('3 minutes')}")
+    (scan,) = loom.explain().to_dict()["scans"]
+    assert scan["sharing"] == "shards"
+    assert not differences(loom)

@@ -15,7 +15,8 @@ from weft.final import ALGORITHMS
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.final.layout import algorithms_on
-from weft.stages.definition import MARK_BITS, FinalStage
+from weft.model.marks import Test
+from weft.stages.definition import FinalStage
 
 BATCH_BYTES = 1 << 18
 NAMED = {a.card.name: a for a in ALGORITHMS}
@@ -52,14 +53,28 @@ def choices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -
     elif stage.marks:
         marks = [column.to_numpy()[order] for column in columns[: stage.marks]]
         lanes = encode_lanes(stage, columns[stage.marks :])
+        fields: dict[tuple[int, int], np.ndarray] = {}
         for number, places in stage.predicates:
-            there = marks[number // MARK_BITS] >> (number % MARK_BITS) & 1
-            yield Choice(number, places, order[there.astype(bool)], lanes)
+            there = passing(stage.tests[number], marks, fields)
+            yield Choice(number, places, order[there], lanes)
     else:
         width = len(columns_for(stage))
         for i, (number, places) in enumerate(stage.predicates):
             rows, *mine = columns[i * width : (i + 1) * width]
             yield Choice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine))
+
+
+def passing(tests: Sequence[Test], marks: Sequence[np.ndarray], fields: dict) -> np.ndarray:
+    """Which slices meet all tests; `fields` keeps the bits of marks that were looked at before."""
+    there = np.ones(len(marks[0]), bool)
+    for found, shift, width, low, high in tests:
+        if (found, shift) not in fields:
+            fields[found, shift] = (marks[found] >> shift & ((1 << width) - 1)).astype(np.int32)
+        value = fields[found, shift]
+        there &= value >= low
+        if high < (1 << width) - 1:
+            there &= value <= high
+    return there
 
 
 def columns_for(stage: FinalStage) -> tuple[str, ...]:

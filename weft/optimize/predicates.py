@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from weft.model.edges import edges_of
 from weft.model.plan import Scan, Tree
+from weft.optimize.marks import unscaled
 from weft.optimize.problem import union_density
 
 # More aggregates than these in one pass are more than Spark compiles well.
 MOST_COLUMNS = 200
+# More predicates than these, each evaluated by itself, make methods that the JVM no longer compiles.
+MOST_ALONE = 100
 # How much more finely a scan may cut time for the sake of other predicates: slices cost more than a scan saves.
 FINER = 1.25
 # A column, or a field of one: an expression that cannot fail.
@@ -30,24 +33,52 @@ def share_predicates(columns: int) -> str:
 def join_predicates(scans: Iterable[Scan]) -> list[Scan]:
     """The scans, those joined that differ in predicates and cut time alike; each of one tree."""
     joined: list[Scan] = []
-    for scan in scans:
+    for scan in (part for group in alike(scans) for part in together(group)):
         home = next((i for i, other in enumerate(joined) if may_join(other, scan)), None)
         if home is None:
             joined.append(scan)
         else:
-            joined[home] = Scan((Tree((*joined[home].queries, *scan.queries)),))
+            joined[home] = one_scan((joined[home], scan))
     return joined
+
+
+def alike(scans: Iterable[Scan]) -> list[list[Scan]]:
+    """The scans that surely may be joined but for their predicates: they cut time in the same places."""
+    groups: dict[tuple, list[Scan]] = {}
+    for i, scan in enumerate(scans):
+        query, edges = scan.head.query, frozenset(map(edges_of, scan.windows))
+        free = len(scan.trees) == 1 and all(COLUMN.fullmatch(key) for key in query.keys)
+        # Queries of one predicate that an optimizer parts cut time otherwise: no predicate comes twice into a group.
+        groups.setdefault((query.source, query.time, query.keys, edges) if free else (i,), []).append(scan)
+    return list(groups.values())
+
+
+def together(scans: Sequence[Scan]) -> Iterator[Scan]:
+    """Scans as one, or as several where too many predicates would have to be evaluated one by one."""
+    alone = set(unscaled([p for scan in scans for p in scan.predicates]))
+    single = [scan for scan in scans if alone.intersection(scan.predicates)]
+    others = [scan for scan in scans if not alone.intersection(scan.predicates)]
+    yield one_scan((*others, *single[:MOST_ALONE]))
+    for i in range(MOST_ALONE, len(single), MOST_ALONE):
+        yield one_scan(single[i : i + MOST_ALONE])
+
+
+def one_scan(scans: Sequence[Scan]) -> Scan:
+    """Scans of one tree each as one."""
+    return scans[0] if len(scans) == 1 else Scan((Tree(tuple(b for scan in scans for b in scan.queries)),))
 
 
 def may_join(a: Scan, b: Scan) -> bool:
     """Whether two scans read the same rows of a source by the same keys, which must not fail on rows that only one of
     them lets pass, and neither makes the other's slices much finer."""
     first, second = a.head.query, b.head.query
-    alike = (first.source, first.time, first.keys) == (second.source, second.time, second.keys)
-    if not alike or len(a.trees) > 1 or len(b.trees) > 1 or not all(COLUMN.fullmatch(key) for key in first.keys):
+    same = (first.source, first.time, first.keys) == (second.source, second.time, second.keys)
+    if not same or len(a.trees) > 1 or len(b.trees) > 1 or not all(COLUMN.fullmatch(key) for key in first.keys):
         return False
     if set(a.predicates) & set(b.predicates):
         return False  # the optimizer has parted them
+    if len(unscaled((*a.predicates, *b.predicates))) > MOST_ALONE:
+        return False
     return rate(a, b) <= FINER * min(rate(a), rate(b))
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from weft.model.marks import Scale
 from weft.slicing import slice_start
-from weft.stages.definition import MARK_BITS, PartialStage
+from weft.stages.definition import PartialStage
 
 SLICE = "slice"
-MARK = "__weft_mark_{}"  # stands beside the source's own columns
+# These stand beside the source's own columns.
+MARK, VALUE, PLACE = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}"
 
 
 def micros(time: str, kind: str) -> str:
@@ -61,19 +63,37 @@ def columns(texts: Iterable[str]) -> list[Column]:
 
 
 def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
-    """The rows that pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3)."""
-    groups = [stage.predicates[i : i + MARK_BITS] for i in range(0, len(stage.predicates), MARK_BITS)]
-    marks = [F.expr(bits_of(group)).alias(MARK.format(i)) for i, group in enumerate(groups)]
-    found = rows.select("*", *marks)
+    """The rows that may pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3).
+    """
+    marking = stage.marking
+    parts: list[list[str]] = [[] for _ in range(marking.size)]
+    for i, (what, number, shift, _) in enumerate(marking.fields):
+        if isinstance(what, Scale):
+            rows = placed(rows, what, i)
+        value = PLACE.format(i) if isinstance(what, Scale) else f"IF({what}, 1L, 0L)"
+        parts[number].append(f"shiftleft({value}, {shift})")
+    found = rows.select("*", *(F.expr(" | ".join(bits) or "0L").alias(MARK.format(i)) for i, bits in enumerate(parts)))
+    if None in stage.predicates:
+        return found
     # What is not deterministic stays where it is: pushed below the marks, all predicates would be evaluated twice.
-    some = (f"{MARK.format(i)} <> 0" for i in range(stage.marks))
+    some = (f"{MARK.format(i)} <> 0" for i in range(marking.size))
     return found.where(" OR ".join((*some, "rand() < 0")))
 
 
-def bits_of(predicates: Sequence[str | None]) -> str:
-    """Spark SQL for a number whose bits say which predicates a row passes."""
-    return " | ".join(f"IF({predicate}, {1 << i}L, 0L)" if predicate else f"{1 << i}L"
-                      for i, predicate in enumerate(predicates))
+def placed(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
+    """The rows with their place on a scale, found by halving: each step compares with one number, as Spark would."""
+    value, at = VALUE.format(number), PLACE.format(number)
+    steps = len(scale.numbers).bit_length()
+    padded = [*scale.numbers, *(scale.numbers[-1:] * (2**steps - 1 - len(scale.numbers)))]
+    numbers = f"array({', '.join(padded)})"
+    rows = rows.select("*", F.expr(scale.expression).alias(value), F.lit(0).alias(at))
+    for step in reversed(range(steps)):
+        further = f"{at} + IF({value} > get({numbers}, {at} + {2**step - 1}), {2**step}, 0)"
+        rows = rows.withColumn(at, F.expr(further))
+    here = f"coalesce({value} = get({numbers}, {at}), false)"
+    beside = "0" if scale.equalities else f"2 * least({at}, {len(scale.numbers)}) + 1"
+    found = f"IF({value} IS NULL, 0, IF({here}, 2 * {at} + 2, {beside}))"
+    return rows.withColumn(at, F.expr(f"CAST({found} AS BIGINT)"))
 
 
 def by_key(slices: DataFrame, keys: int) -> DataFrame:

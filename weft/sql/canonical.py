@@ -41,13 +41,13 @@ def canonical(sql: str, columns: Columns | None = None) -> str:
     if is_plain(sql) and sql == sql.lower():
         return sql
     try:
-        tree = _read(sql)
+        tree = read(sql)
         return rendered(Forms(columns or {}).form(tree)) if tree is not None else sql
     except RecursionError:
         return sql
 
 
-def _read(sql: str) -> exp.Expr | None:
+def read(sql: str) -> exp.Expr | None:
     """The tree of one expression that holds nothing unknown."""
     try:
         tokens = VERBATIM.tokenize(f"SELECT {sql}")

@@ -11,9 +11,11 @@ from weft.final.base import Forced
 from weft.final.choose import assign
 from weft.final.layout import algorithms_on, grids
 from weft.model.edges import progressions
+from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
 from weft.model.workload import Bound
+from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
 from weft.stages.definition import AnswerStage, Asked, Column, FinalStage, PartialStage
 
@@ -66,6 +68,7 @@ def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
         components=components,
         columns=tuple(plain_columns(scan, components)),
         sharing=parent.sharing if parent else "",
+        marking=parent.marking if parent else UNMARKED,
         parent=parent,
     )
     if parent:
@@ -86,10 +89,9 @@ def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Col
 
 def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
-    guarded = guarded_columns((ROWS, *components))
+    guarded, asking = guarded_columns((ROWS, *components)), wanted(scan)
     for number, predicate in enumerate(scan.predicates):
-        asked = dict.fromkeys((ROWS.columns[0], *(c for c, asking in wanted(scan).items() if predicate in asking)))
-        for column in asked:
+        for column in dict.fromkeys((ROWS.columns[0], *(c for c, asked in asking.items() if predicate in asked))):
             yield Column(column, number, guarded[column].replace(GUARD, predicate) if predicate else column)
 
 
@@ -119,7 +121,9 @@ def shared(scan: Scan, partial: PartialStage) -> PartialStage:
     """The stage of several predicates, as they share slices at least cost."""
     filtered = tuple(filtered_columns(scan, partial.components))
     sharing = share_predicates(len(filtered))
-    return replace(partial, sharing=sharing, columns=filtered if sharing == "filters" else partial.columns)
+    if sharing == "filters":
+        return replace(partial, sharing=sharing, columns=filtered)
+    return replace(partial, sharing=sharing, marking=mark(partial.predicates))
 
 
 def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) -> TreeStages:
@@ -130,7 +134,8 @@ def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) ->
     every = tuple(range(len(tree.windows)))
     numbers = {asked.predicate for stage in answers for asked in stage.queries} if partial.numbered else ()
     predicates = tuple((number, every) for number in sorted(numbers))
-    return TreeStages(replace(final, predicates=predicates, marks=partial.marks), answers)
+    return TreeStages(replace(final, predicates=predicates, marks=partial.marks,
+                              tests=partial.marking.tests), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:

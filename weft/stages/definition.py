@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from weft.aggregates.component import ROWS, Component, merging
 from weft.final.base import Forced
+from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
 from weft.model.window import Window
-
-MARK_BITS = 62  # of a bigint, without its sign
 
 
 class Column(NamedTuple):
@@ -28,7 +27,7 @@ class PartialStage:
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
-    own, whose marks say in bits which those are. A stage with a `parent` reads that stage's slices in place of rows.
+    own, whose marks say which those are. A stage with a `parent` reads that stage's slices in place of rows.
     """
 
     source: str
@@ -41,6 +40,7 @@ class PartialStage:
     components: tuple[Component, ...]
     columns: tuple[Column, ...]
     sharing: str = ""
+    marking: Marking = UNMARKED
     parent: PartialStage | None = None
 
     @property
@@ -56,7 +56,7 @@ class PartialStage:
     @property
     def marks(self) -> int:
         """How many numbers it takes to mark a slice with the predicates that its rows pass."""
-        return -(-len(self.predicates) // MARK_BITS) if self.sharing == "shards" else 0
+        return self.marking.size
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class FinalStage:
 
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
-    answers bear the predicate's number. Slices then have as many `marks`, or without marks a count of rows and the
-    components' columns for each predicate.
+    answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
+    its `tests`; or without marks a count of rows and the components' columns for each predicate.
     """
 
     keys: int
@@ -77,6 +77,7 @@ class FinalStage:
     forced: Forced = ()
     predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
     marks: int = 0
+    tests: tuple[tuple[Test, ...], ...] = ()
 
     @property
     def sends_rows(self) -> bool:
