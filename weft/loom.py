@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from weft.aggregates.component import MOST_VALUES
 from weft.cost.model import SparkModel
 from weft.errors import QueryError, SourceError
 from weft.final.choose import forced_pairs
@@ -21,7 +22,7 @@ from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Results, parts_of
-from weft.spark.check import Checker
+from weft.spark.check import Checker, refuse_large
 from weft.spark.measure import ASSUMED, Statistics, measure_scan
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, write
@@ -49,10 +50,13 @@ class Loom:
     >>> loom.query("sma", "SELECT symbol, window.end, avg(price) FROM trades "
     ...                   "GROUP BY symbol, window(ts, '10 minutes', '1 minute')")
     >>> loom.run()["sma"].show()
+
+    `most_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
     """
 
-    def __init__(self, spark: SparkSession | None = None):
+    def __init__(self, spark: SparkSession | None = None, most_values: int = MOST_VALUES):
         self.spark = spark or active_or_local()
+        self.most_values = most_values
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
@@ -84,8 +88,10 @@ class Loom:
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
-        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas))
-        return self._queries[name].query
+        bound = self._checker.bind(parse_query(name, sql, self._schemas))
+        refuse_large(bound, self._statistics.get(scan_key(bound)), self.most_values)
+        self._queries[name] = bound
+        return bound.query
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -125,7 +131,8 @@ class Loom:
                 optimizer: str = OPTIMIZER) -> Explanation:
         """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
         plan = self.plan(queries, algorithm, optimizer)
-        return Explanation(plan, build(plan, self._ansi), account_plan(plan, self._model, projection, self._statistics))
+        stages = build(plan, self._ansi, self.most_values)
+        return Explanation(plan, stages, account_plan(plan, self._model, projection, self._statistics))
 
     def run(
         self,
@@ -140,7 +147,8 @@ class Loom:
         A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`.
         """
-        parts = parts_of(build(self.plan(queries, algorithm, optimizer), self._ansi), self._frames)
+        stages = build(self.plan(queries, algorithm, optimizer), self._ansi, self.most_values)
+        parts = parts_of(stages, self._frames)
         report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
         return Results(parts, report)
 

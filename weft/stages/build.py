@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns
+from weft.aggregates.component import GUARD, MOST_VALUES, ROWS, Component, columns_of, guarded_columns
 from weft.final.base import Forced
-from weft.final.choose import assign
+from weft.final.choose import answered_by
 from weft.final.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.plan import Scan, SharedPlan, Tree
@@ -37,12 +37,12 @@ class TreeStages:
     answers: tuple[AnswerStage, ...]
 
 
-def build(plan: SharedPlan, ansi: bool = True) -> tuple[ScanStages, ...]:
-    """The stages of every scan; `ansi` says whether overflow raises."""
-    return tuple(build_scan(scan, ansi, plan.forced) for scan in plan.scans)
+def build(plan: SharedPlan, ansi: bool = True, most_values: int = MOST_VALUES) -> tuple[ScanStages, ...]:
+    """The stages of every scan; `ansi` says whether overflow raises, `most_values` how large bags may be."""
+    return tuple(build_scan(scan, ansi, plan.forced, most_values) for scan in plan.scans)
 
 
-def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
+def build_scan(scan: Scan, ansi: bool, forced: Forced, most_values: int) -> ScanStages:
     """The partial stage of a scan and the trees over it."""
     head = scan.head
     components = tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components)))
@@ -59,7 +59,13 @@ def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
     )
     if partial.numbered:
         partial = shared(scan, partial)
-    return ScanStages(partial, tuple(build_tree(tree, partial, ansi, forced) for tree in scan.trees))
+    trees = (build_tree(tree, partial, ansi, forced) for tree in scan.trees)
+    return ScanStages(partial, tuple(bounded(tree, most_values) for tree in trees))
+
+
+def bounded(tree: TreeStages, most_values: int) -> TreeStages:
+    """The tree with a bound on how many values a worker holds."""
+    return replace(tree, final=replace(tree.final, most_values=most_values))
 
 
 def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
@@ -176,7 +182,7 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
                 forced: Forced) -> FinalStage:
     """The final stage that folds these components over these windows, with an algorithm for each."""
     algorithms = tuple(
-        tuple(assign(c, [r.length for r in grid.reaches], forced).card.name for c in components)
+        tuple(answered_by(c, [r.length for r in grid.reaches], forced) for c in components)
         for grid in grids(windows)
     )
     return FinalStage(keys, windows, components, ansi, algorithms, forced)
@@ -189,7 +195,7 @@ def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
     chosen = algorithms_on(windows, final.windows, final.algorithms)
     algorithms = tuple(tuple(names[i] for i in place) for names in chosen)
     predicates = asked_windows(stage, windows) if final.predicates else ()
-    return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced, predicates)
+    return replace(final, windows=windows, components=stage.components, algorithms=algorithms, predicates=predicates)
 
 
 def asked_windows(stage: AnswerStage, windows: Sequence[Window]) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.aggregates.component import ROWS, Component
+from weft.aggregates.component import MOST_VALUES, ROWS, Component
 from weft.final.base import Forced
 from weft.model.query import Output
 from weft.model.window import Window
@@ -52,6 +52,7 @@ class FinalStage:
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
     slices have a count of rows and the components' columns for each of them, and answers bear the predicate's number.
+    A worker holds at most `most_values` values of a column of bags.
     """
 
     keys: int
@@ -61,6 +62,7 @@ class FinalStage:
     algorithms: tuple[tuple[str, ...], ...]
     forced: Forced = ()
     predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    most_values: int = MOST_VALUES
 
     @property
     def sends_rows(self) -> bool:
