@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.aggregates.component import MOST_VALUES
 from weft.cost.model import SparkModel
-from weft.errors import QueryError, SourceError
+from weft.errors import PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import read_source
@@ -55,6 +55,8 @@ class Loom:
     """
 
     def __init__(self, spark: SparkSession | None = None, most_values: int = MOST_VALUES):
+        if most_values < 1:
+            raise PlanError(f"most_values must be a whole number above 0, not {most_values}.")
         self.spark = spark or active_or_local()
         self.most_values = most_values
         self._checker = Checker(self.spark)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.aggregates.sketches import marked
-from weft.errors import QueryError, RefusedError
+from weft.errors import QueryError, RefusedError, RunError
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.optimize import predicates
 from weft.spark.differential import differences
@@ -159,6 +159,8 @@ def test_a_bound_on_values_is_kept(spark, table):
     loom.query("early", median)
     with pytest.raises(PythonException, match=r"most_values"):
         loom.run()["early"].collect()
+    with pytest.raises(RunError, match=r"^percentile\(x, 0.5\) keeps .* most_values higher .* Nothing was written\.$"):
+        loom.run("noop")
     loom.query("counted", f"SELECT count(*) FROM t GROUP BY {W}")
     loom.measure(["counted"])
     with pytest.raises(RefusedError, match=r"percentile\(x, 0.5\) keeps every value.*250 rows.*most_values"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weft.aggregates.component import MOST_VALUES
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
@@ -41,6 +42,7 @@ class Project:
     spark: Mapping[str, str] = field(default_factory=dict)
     algorithm: Mapping[str, str] = field(default_factory=dict)
     optimizer: str | None = None
+    most_values: int = MOST_VALUES
 
 
 def find_project(start: Path) -> Path:
@@ -78,6 +80,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         spark=build_spark(data.get("spark", {})),
         algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
         optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
+        most_values=build_most(data.get("plan", {}).get("most_values", MOST_VALUES)),
     )
 
 
@@ -130,6 +133,13 @@ def build_optimizer(name: str | None) -> str | None:
         return None if name is None else find_optimizer(name).name
     except PlanError as error:
         raise ProjectError(f"{FILE}: plan.optimizer: {error}") from error
+
+
+def build_most(value: int) -> int:
+    """How many values of a holistic aggregate a worker may hold: at least one."""
+    if value < 1 or isinstance(value, bool):
+        raise ProjectError(f"{FILE}: plan.most_values must be a whole number above 0.")
+    return value
 
 
 def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:

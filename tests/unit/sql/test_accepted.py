@@ -49,7 +49,7 @@ ACCEPTED = [
         {"calls": (Call("count", ("price",)), Call("count", ("NULL",)), Call("count", ("symbol", "price")))},
     ),
     (
-        f"SELECT count(DISTINCT price), COUNT(distinct (Price)), count(DISTINCT symbol, price) FILTER (WHERE volume > 1)"
+        f"SELECT count(DISTINCT price), COUNT(distinct (Price)), count(DISTINCT symbol, price) FILTER (WHERE volume>1)"
         f", array_agg(price), approx_percentile(price, array(.1, 5e-1)) FROM trades GROUP BY {TEN_TWO}",
         {
             "calls": (
