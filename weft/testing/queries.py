@@ -49,7 +49,7 @@ RANKED = ("t", "i", "n", "d", "nanvl(x, 0)", "day", "at", "nt")
 
 
 def holistic() -> st.SearchStrategy[str]:
-    """A call of an aggregate that keeps values. Lists are sorted, and ties of mode broken: Spark promises neither."""
+    """A call of an aggregate that keeps values; ties of mode are broken, for Spark promises nothing about them."""
     return st.one_of(
         st.builds("count(DISTINCT {})".format, st.sampled_from((*ORDERED, "k, x", "s, day, h"))),
         st.builds("approx_count_distinct({})".format, st.sampled_from((*ORDERED, "x, 0.15"))),
@@ -57,9 +57,15 @@ def holistic() -> st.SearchStrategy[str]:
         st.builds("percentile({}, {})".format, st.sampled_from(NUMBERS), st.sampled_from(PERCENTAGES)),
         st.builds("percentile_approx({}, {})".format, st.sampled_from(RANKED), st.sampled_from(PERCENTAGES)),
         st.builds("mode({}, true)".format, st.sampled_from(ORDERED)),
-        st.builds("sort_array({}({}))".format, st.sampled_from(["collect_list", "array_agg"]), st.sampled_from(LISTED)),
-        st.builds("sort_array(collect_set({}))".format, st.sampled_from(ORDERED)),
     )
+
+
+def lists() -> st.SearchStrategy[str]:
+    """Collected values, sorted, for Spark promises no order."""
+    only = st.sampled_from(("", *(f" FILTER (WHERE {condition})" for condition in CONDITIONS)))
+    some = st.builds("{}({})".format, st.sampled_from(["collect_list", "array_agg"]), st.sampled_from(LISTED))
+    each = st.builds("collect_set({})".format, st.sampled_from(ORDERED))
+    return st.builds("sort_array({}{})".format, st.one_of(some, each), only)
 
 
 def calls() -> st.SearchStrategy[str]:
@@ -72,7 +78,7 @@ def calls() -> st.SearchStrategy[str]:
 def expressions() -> st.SearchStrategy[str]:
     """What a SELECT holds beside keys: calls, and scalar expressions over them."""
     return st.one_of(
-        calls(), calls(), calls(),
+        calls(), calls(), calls(), lists(),
         st.just("max(n) - min(n)"),
         st.just("coalesce(sum(i), 0) + count(*)"),
         st.just("round(avg(x), 2)"),
