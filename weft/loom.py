@@ -10,10 +10,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from weft.aggregates.component import MOST_VALUES
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
-from weft.errors import CatalogError, QueryError, SourceError
+from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import read_source
@@ -25,7 +26,7 @@ from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Results, parts_of, unwatched
-from weft.spark.check import Checker
+from weft.spark.check import Checker, refuse_large
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
 from weft.spark.partial import run_partial
@@ -59,10 +60,15 @@ class Loom:
     >>> loom.run()["sma"].show()
 
     With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
+    `most_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
     """
 
-    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None):
+    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
+                 most_values: int = MOST_VALUES):
+        if most_values < 1:
+            raise PlanError(f"most_values must be a whole number above 0, not {most_values}.")
         self.spark = spark or active_or_local()
+        self.most_values = most_values
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
@@ -106,6 +112,7 @@ class Loom:
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
         bound = self._checker.bind(parse_query(name, sql, self._schemas))
+        refuse_large(bound, self._statistics.get(scan_key(bound)), self.most_values)
         if self._store:
             self._store.register((bound.query,))
             self._recall((bound,))
@@ -163,7 +170,10 @@ class Loom:
                 optimizer: str = OPTIMIZER) -> Explanation:
         """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
         plan = self.plan(queries, algorithm, optimizer)
-        return self._explained(plan, build(plan, self._ansi))
+        return self._explained(plan, self._stages(plan))
+
+    def _stages(self, plan: SharedPlan) -> tuple[ScanStages, ...]:
+        return build(plan, self._ansi, self.most_values)
 
     def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
         found = account_plan(plan, self._model, projection, self._statistics, self._samples.size)
@@ -183,7 +193,7 @@ class Loom:
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`.
         """
         plan = self.plan(queries, algorithm, optimizer)
-        stages = build(plan, self._ansi)
+        stages = self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
@@ -214,7 +224,7 @@ class Loom:
     ) -> Verification:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
-        stages = build(self.plan([q.name for q in chosen], algorithm, optimizer), self._ansi)
+        stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer))
         with Results(parts_of(stages, self._slices)) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from weft.aggregates.base import Aggregate, Argument, UnsupportedType
+from weft.aggregates.base import Aggregate, Argument, BadArgument, UnsupportedType
 from weft.aggregates.bits import BIT_AND, BIT_OR, BIT_XOR
 from weft.aggregates.component import ROWS, Component, Lowered
 from weft.aggregates.count_sum_avg import AVG, COUNT, COUNT_IF, SUM
+from weft.aggregates.holistic import (
+    COLLECT_LIST,
+    COLLECT_SET,
+    COUNT_DISTINCT,
+    MEDIAN,
+    MODE,
+    PERCENTILE,
+    PERCENTILE_APPROX,
+)
 from weft.aggregates.min_max import BOOL_AND, BOOL_OR, MAX, MAX_BY, MIN, MIN_BY
 from weft.aggregates.moments import (
     CORR,
@@ -18,6 +27,7 @@ from weft.aggregates.moments import (
     VAR_POP,
     VAR_SAMP,
 )
+from weft.aggregates.sketches import APPROX_COUNT_DISTINCT
 
 AGGREGATES: tuple[Aggregate, ...] = (
     COUNT,
@@ -42,6 +52,14 @@ AGGREGATES: tuple[Aggregate, ...] = (
     COVAR_POP,
     COVAR_SAMP,
     CORR,
+    COUNT_DISTINCT,
+    MEDIAN,
+    PERCENTILE,
+    PERCENTILE_APPROX,
+    MODE,
+    COLLECT_LIST,
+    COLLECT_SET,
+    APPROX_COUNT_DISTINCT,
 )
 _BY_NAME = {name: aggregate for aggregate in AGGREGATES for name in aggregate.names}
 
@@ -51,4 +69,5 @@ def find(name: str) -> Aggregate | None:
     return _BY_NAME.get(name.lower())
 
 
-__all__ = ["AGGREGATES", "ROWS", "Aggregate", "Argument", "Component", "Lowered", "UnsupportedType", "find"]
+__all__ = ["AGGREGATES", "ROWS", "Aggregate", "Argument", "BadArgument", "Component", "Lowered", "UnsupportedType",
+           "find"]

@@ -41,6 +41,14 @@ class Aggregate:
         return (self.name, *self.synonyms)
 
 
+class BadArgument(Exception):
+    """An argument that Spark may take and Weft does not: why, and what to write instead."""
+
+    def __init__(self, reason: str, hint: str):
+        super().__init__(reason)
+        self.reason, self.hint = reason, hint
+
+
 class UnsupportedType(Exception):
     """The argument's type is one that Spark aggregates and Weft does not (yet)."""
 

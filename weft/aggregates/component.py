@@ -13,7 +13,7 @@ class Component:
 
     `type` is the Spark type of an answer's value; `fields` names the values an answer carries.
     Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
-    that meet the condition GUARD stands for.
+    that meet the condition GUARD stands for. `parameters` are constants of its answers, such as a percentage.
     """
 
     monoid: str
@@ -22,6 +22,7 @@ class Component:
     fields: tuple[str, ...] = ("value",)
     label: str = field(default="", compare=False)
     guarded: tuple[str, ...] = field(default=(), compare=False)
+    parameters: tuple[float, ...] = ()
 
     @property
     def nullable(self) -> bool:
@@ -43,6 +44,10 @@ GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
 MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "max": ("max({0})",),
           "min_by": ("min_by({0}, {1})", "min({1})"), "max_by": ("max_by({0}, {1})", "max({1})"),
           "bit_and": ("bit_and({0})",), "bit_or": ("bit_or({0})",), "bit_xor": ("bit_xor({0})",)}
+BAGS, SETS = ("percentile", "rank", "mode", "list"), ("distinct", "set", "registers")  # what their columns hold
+MERGES |= dict.fromkeys(BAGS, ("flatten(collect_list({0}))",))
+MERGES |= dict.fromkeys(SETS, ("array_distinct(flatten(collect_list({0})))",))
+MOST_VALUES = 10_000_000  # of one column of bags in one partition
 
 
 def guarded_columns(components: Iterable[Component]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weft.aggregates.component import MOST_VALUES
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
@@ -43,6 +44,7 @@ class Project:
     algorithm: Mapping[str, str] = field(default_factory=dict)
     optimizer: str | None = None
     store: Path | None = None
+    most_values: int = MOST_VALUES
 
 
 def find_project(start: Path) -> Path:
@@ -81,6 +83,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
         optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
         store=build_store(folder, data.get("run", {}).get("store", STORE)),
+        most_values=build_most(data.get("plan", {}).get("most_values", MOST_VALUES)),
     )
 
 
@@ -140,6 +143,13 @@ def build_store(folder: Path, path: str) -> Path | None:
     if is_remote(path):
         raise ProjectError(f"{FILE}: run.store '{path}' is not on this machine: the catalog needs a local folder.")
     return folder / path if path else None
+
+
+def build_most(value: int) -> int:
+    """How many values of a holistic aggregate a worker may hold: at least one."""
+    if value < 1 or isinstance(value, bool):
+        raise ProjectError(f"{FILE}: plan.most_values must be a whole number above 0.")
+    return value
 
 
 def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:

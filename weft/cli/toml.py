@@ -22,10 +22,11 @@ SHAPE: Shape = {
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
-    "plan": {"algorithm": (str, dict), "optimizer": str},
+    "plan": {"algorithm": (str, dict), "optimizer": str, "most_values": int},
     "run": {"store": str},
 }
-KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table"}
+KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table",
+                         int: "a whole number"}
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def new_loom(project: Project) -> Loom:
     from weft.loom import Loom
     from weft.spark.session import local_session
 
-    return Loom(local_session(project.name, **project.spark))
+    return Loom(local_session(project.name, **project.spark), most_values=project.most_values)
 
 
 def add_source(loom: Loom, source: Source) -> Fault | None:

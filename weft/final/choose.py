@@ -12,6 +12,7 @@ from weft.aggregates.monoid import MONOIDS, Monoid
 from weft.cost.figures import Figures, current_figures, kind_of
 from weft.errors import PlanError
 from weft.final import ALGORITHMS
+from weft.final.bags import BY_MONOID
 from weft.final.base import Algorithm, Forced, Types
 from weft.final.prefix import prefix
 
@@ -65,6 +66,12 @@ def check_function(function: str, forced: str) -> None:
         near = [SPELLED[function]] if function in SPELLED else get_close_matches(function, names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the functions are {', '.join(names)}."
         raise PlanError(f"cannot force '{forced}' for '{function}': {hint}")
+
+
+def answered_by(component: Component, ranges: Sequence[int], forced: Forced) -> str:
+    """The name of what answers a component: an algorithm that folds, or the kernel of its bags, which no one forces."""
+    bags = BY_MONOID.get(component.monoid)
+    return bags.name if bags else assign(component, ranges, forced).card.name
 
 
 def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:

@@ -6,18 +6,26 @@ slides all windows over them, and the answers that exist are gathered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from weft.aggregates.monoid import ADD, State, types_of
+from weft.final.bags import BagLane
+from weft.final.bags.bag import Answering
 from weft.final.base import Algorithm
 from weft.final.bulk import TILE
 from weft.final.lanes import Decoded, Lane
 from weft.final.layout import Grid, Layout, Reach, grids, lay_out
 from weft.final.prefix import prefix
 from weft.model.window import Window
+
+# How many values the lists of one batch of answers may hold together.
+SENT = 1 << 21
+# The values and marks of the answers at some places.
+Telling = Callable[[np.ndarray], Decoded]
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,12 @@ class Cells:
     size: int
 
 
-def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane],
-         algorithms: Sequence[Sequence[Algorithm]]) -> Iterator[Answers]:
-    """Every answer of every window, a batch of rows at a time; `algorithms[g][i]` folds lane i on grid g."""
+def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
+         algorithms: Sequence[Sequence[Algorithm | None]]) -> Iterator[Answers]:
+    """Every answer of every window, a batch of rows at a time; `algorithms[g][i]` folds lane i on grid g.
+
+    A lane of bags has no algorithm: it brings its kernel along.
+    """
     if len(slices.start) == 0:
         return
     for grid, chosen in zip(grids(windows), algorithms, strict=True):
@@ -71,24 +82,63 @@ def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane],
 
 
 def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, low: int, high: int,
-              folded: Sequence[tuple[Lane, Algorithm]]) -> Iterator[Answers]:
+              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[Answers]:
     """The answers of the windows that start in the tile [low, high) of the line."""
     first, last = np.searchsorted(layout.place, (low, high + grid.gap + 1))
     span = slice(int(first), int(last))
     cells = Cells(layout.place[span] - low, offset[span], span, high - low + grid.gap + 1)
     size = high - low
-    lanes = [lane for lane, _ in folded]
     counts = slide(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), prefix, grid.reaches, size)
-    values = [slide(cells, lane, algorithm, grid.reaches, size) for lane, algorithm in folded]
-    marks = [slide(cells, presence(lane), prefix, grid.reaches, size) if lane.valid is not None else None
-             for lane in lanes]
+    told = [seen(cells, lane, grid.reaches) if isinstance(lane, BagLane)
+            else slid(cells, lane, algorithm or prefix, grid.reaches, size) for lane, algorithm in folded]
+    spreading = [lane for lane, _ in folded if isinstance(lane, BagLane) and lane.kernel.spreads]
     for reach, (rows,) in zip(grid.reaches, counts, strict=True):
-        states = [next(v) for v in values]
-        valid = [next(m)[0] if m is not None else None for m in marks]
-        here = np.flatnonzero(rows)
-        if len(here):
-            sent = tuple(gather(*pair, here) for pair in zip(lanes, states, valid, strict=True))
-            yield answers(grid, reach, layout, low, here, rows[here], sent)
+        tellings = [next(lane) for lane in told]
+        for here in shares(cells, reach, spreading, np.flatnonzero(rows)):
+            if len(here):
+                sent = tuple(tell(here) for tell in tellings)
+                yield answers(grid, reach, layout, low, here, rows[here], sent)
+
+
+def slid(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach], size: int) -> Iterator[Telling]:
+    """For each reach, what tells the folds of a lane."""
+    values = slide(cells, lane, algorithm, reaches, size)
+    marks = None if lane.valid is None else slide(cells, presence(lane), prefix, reaches, size)
+    for state in values:
+        yield partial(gather, lane, state, None if marks is None else next(marks)[0])
+
+
+def seen(cells: Cells, lane: BagLane, reaches: Sequence[Reach]) -> Iterator[Telling]:
+    """For each reach, what tells the answers of a lane of bags."""
+    answering = lane.over(cells.span)
+    for reach in reaches:
+        yield partial(see, cells, reach, answering)
+
+
+def see(cells: Cells, reach: Reach, answering: Answering, here: np.ndarray) -> Decoded:
+    """The answers of the windows that start at some cells."""
+    return answering(*covered(cells, reach, here))
+
+
+def covered(cells: Cells, reach: Reach, here: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slices that the windows starting at some cells cover, from the first to one past the last of each.
+
+    Slices lie in the order of their starts, so those in the first part of a window's last cell come first there.
+    """
+    low, high = np.searchsorted(cells.place, here), np.searchsorted(cells.place, here + reach.length)
+    if reach.rest:
+        early = np.append(0, np.cumsum(cells.offset < reach.rest))
+        high = high + early[np.searchsorted(cells.place, here + reach.length + 1)] - early[high]
+    return low, high
+
+
+def shares(cells: Cells, reach: Reach, spreading: Sequence[BagLane], here: np.ndarray) -> Sequence[np.ndarray]:
+    """The answers in shares whose lists are not too large together."""
+    if not spreading:
+        return [here]
+    bounds = covered(cells, reach, here)
+    held = np.cumsum(sum(lane.held(cells.span, *bounds) for lane in spreading))
+    return np.split(here, np.flatnonzero(np.diff(held // SENT)) + 1)
 
 
 def presence(lane: Lane) -> Lane:

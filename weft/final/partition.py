@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from weft.aggregates.component import ROWS, Component, columns_of
 from weft.final import ALGORITHMS
+from weft.final.bags import BY_MONOID, Bag, BagLane
+from weft.final.bags.bag import check_size
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.final.layout import algorithms_on
@@ -43,7 +45,7 @@ class Choice(NamedTuple):
     predicate: int | None
     places: Sequence[int]
     order: np.ndarray
-    lanes: list[Lane]
+    lanes: list[Lane | Unordered]
 
 
 def choices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[Choice]:
@@ -92,8 +94,8 @@ def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], num
     slices = Slices(number[order], start[order], rows[order])
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
-    algorithms = [[NAMED[names[i]] for i in kept] for names in names_of]
-    for answers in fold(slices, windows, [lanes[i].ordered(order) for i in kept], algorithms):
+    algorithms = [[NAMED.get(names[i]) for i in kept] for names in names_of]
+    for answers in fold(slices, windows, ordered(stage, [lanes[i] for i in kept], order), algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
 
@@ -133,10 +135,36 @@ def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
     return np.lexsort((start, number))
 
 
-def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane]:
+def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane | Unordered]:
     """A lane per component."""
     received = dict(zip(columns_of(stage.components), columns, strict=True))
-    return [encode(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi) for c in stage.components]
+    return [Unordered(c, received[c.columns[0]]) if c.monoid in BY_MONOID
+            else encode(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi) for c in stage.components]
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """A component that keeps bags, and its lists as they came."""
+
+    component: Component
+    column: pa.Array
+
+
+def ordered(stage: FinalStage, lanes: Sequence[Lane | Unordered], order: np.ndarray) -> list[Lane | BagLane]:
+    """The lanes with their slices in order; components of the same column have one bag."""
+    bags: dict[str, Bag] = {}
+    made: list[Lane | BagLane] = []
+    for lane in lanes:
+        if isinstance(lane, Lane):
+            made.append(lane.ordered(order))
+            continue
+        component, name = lane.component, lane.component.columns[0]
+        if name not in bags:
+            column = lane.column.take(pa.array(order))
+            check_size(str(component), column, stage.most_values)
+            bags[name] = Bag.of(column)
+        made.append(BagLane(BY_MONOID[component.monoid], component.parameters, bags[name]))
+    return made
 
 
 def decimal_of(component: Component) -> pa.DataType:
@@ -145,14 +173,15 @@ def decimal_of(component: Component) -> pa.DataType:
     return pa.decimal128(int(found[1]), int(found[2])) if found else pa.null()
 
 
-def rows_of(stage: FinalStage, lanes: Sequence[Lane], size: int) -> np.ndarray:
+def rows_of(stage: FinalStage, lanes: Sequence[Lane | Unordered], size: int) -> np.ndarray:
     """How many rows each slice holds, or one where nobody asks."""
-    return lanes[stage.components.index(ROWS)].state[0] if stage.sends_rows else np.ones(size, np.int64)
+    counts = lanes[stage.components.index(ROWS)] if stage.sends_rows else None
+    return counts.state[0] if isinstance(counts, Lane) else np.ones(size, np.int64)
 
 
-def is_rows(component: Component, lane: Lane, rows: np.ndarray) -> bool:
+def is_rows(component: Component, lane: Lane | Unordered, rows: np.ndarray) -> bool:
     """Whether a count equals the number of rows in every slice, so that it need not be folded or sent."""
-    return component.monoid == "count" and np.array_equal(lane.state[0], rows)
+    return component.monoid == "count" and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
 
 
 def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],

@@ -20,7 +20,8 @@ class Call:
 
     def __str__(self) -> str:
         only = f" FILTER (WHERE {self.filter})" if self.filter else ""
-        return f"{self.function}({', '.join(self.args) or '*'}){only}"
+        name, _, distinct = self.function.partition(" ")  # count distinct
+        return f"{name}({distinct.upper()}{' ' if distinct else ''}{', '.join(self.args) or '*'}){only}"
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.aggregates import Argument, Lowered, UnsupportedType, find
-from weft.aggregates.component import GUARD
+from weft.aggregates import Argument, BadArgument, Lowered, UnsupportedType, find
+from weft.aggregates.component import BAGS, GUARD
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import Call, Output, Query
 from weft.model.workload import Bound
+from weft.spark.measure import Statistics
 from weft.sql import Parsed
 from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
+BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "mode", "collect_list", "array_agg")
 # The parameters of Spark's analysis errors that say what the error is about.
 NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
 
@@ -150,17 +152,29 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
     guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
     args = tuple(Argument(a, types[a]) for a in call.args)
+    place = place_of(query.text, *(name.split()[0] for name in aggregate.names))
     try:
         lowered, guarded = aggregate.lower(args, only), aggregate.lower(args, guard)
+    except BadArgument as error:
+        raise RefusedError(query.name, error.reason, place=place, hint=error.hint) from None
     except UnsupportedType as error:
-        raise RefusedError(
-            query.name,
-            f"{call.function}({', '.join(call.args)}) over {error} does not run in Weft yet.",
-            place=place_of(query.text, *aggregate.names),
-            hint="Cast the argument to a number, string, date or timestamp.",
-        ) from None
+        reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
+        hint = "Cast the argument to a number, string, date or timestamp."
+        raise RefusedError(query.name, reason, place=place, hint=hint) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
+
+
+def refuse_large(bound: Bound, found: Statistics | None, most: int) -> None:
+    """Refuse a query that keeps all values of keys which, as measured, have more of them than a worker may hold."""
+    held = found.rows / found.keys if found else 0.0
+    for component in bound.components:
+        if held > most and component.monoid in BAGS and "FILTER (WHERE" not in component.columns[0]:
+            name = bound.query.name
+            reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
+                      f"{most:,} (most_values).")
+            hint = "Group by more keys, filter rows, or make the Loom with a higher most_values."
+            raise RefusedError(name, reason, place=place_of(bound.query.text, *BAG_WORDS), hint=hint)
 
 
 def refuse_collations(query: Query, types: dict[str, str]) -> None:

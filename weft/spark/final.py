@@ -15,7 +15,7 @@ from weft.spark.partial import SLICE, by_key
 from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
 
-LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor")
+LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
 FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 
 

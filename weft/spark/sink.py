@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
 from pyarrow import fs
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
@@ -33,6 +35,12 @@ def write(spark: SparkSession, parts: tuple[Part, ...], sink: Sink, progress: Pr
             if sink.path is None:
                 return tuple(run_jobs(groups, lambda group, _: discard(group), progress))
             return write_files(spark, groups, sink, progress)
+    except PythonException as error:
+        # A worker's own sentence, without the traceback around it.
+        told = re.search(r"weft\.errors\.RunError: (.*)", str(error))
+        if told is None:
+            raise
+        raise RunError(f"{told[1].strip()} Nothing was written.") from error
     except Py4JJavaError as error:
         # Spark's own errors pass as they are; this is what it has no words for, such as a file that breaks off.
         cause = str(error.java_exception).strip().splitlines()[0]

@@ -23,8 +23,8 @@ from weft.sql.render import sql as rendered
 from weft.sql.trust import TRUSTED, trusted
 
 # Parts of a query, not of an expression, and lists whose fields Spark names after what is in them.
-FOREIGN = (exp.Alias, exp.Filter, exp.From, exp.Group, exp.Having, exp.Hint, exp.Select, exp.Star, exp.Table,
-           exp.TableAlias, exp.Tuple, exp.Where)
+FOREIGN = (exp.Alias, exp.Distinct, exp.Filter, exp.From, exp.Group, exp.Having, exp.Hint, exp.Select, exp.Star,
+           exp.Table, exp.TableAlias, exp.Tuple, exp.Where)
 KNOWN = TRUSTED - set(FOREIGN)
 # Functions that name fields after their arguments, or whose value is not the arguments' alone.
 NAMING = frozenset(("struct", "arrays_zip", "identifier", "window", "session_window", "window_time", "unix_timestamp"))

@@ -76,9 +76,10 @@ class Groups:
         """The call of an aggregate; equal calls in any spelling are equal here."""
         only = node.expression.this if isinstance(node, exp.Filter) else None
         inner = node.this if isinstance(node, exp.Filter) else node
-        aggregate = find(inner.name)
+        distinct = next((arg for arg in inner.expressions if isinstance(arg, exp.Distinct)), None)
+        aggregate = find("count distinct" if distinct else inner.name)
         assert aggregate is not None  # is_aggregate said so
-        args = [arg.unnest() for arg in inner.expressions]
+        args = [arg.unnest() for arg in (inner if distinct is None else distinct).expressions]
         for part in (*args, *([only] if only else [])):
             refuse_aggregates(self.text, part, "another aggregate", "Aggregate the columns of the source only.")
         if aggregate.name == "count" and len(args) == 1 and _counts_rows(args[0]):

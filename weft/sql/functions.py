@@ -9,11 +9,11 @@ def _names(words: str) -> frozenset[str]:
 
 # Aggregates that Spark 4.3 has and Weft does not run yet.
 NOT_YET = _names(
-    """any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine
-    array_agg bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_list collect_set collect_union
+    """any_value approx_top_k approx_top_k_accumulate approx_top_k_combine
+    bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union
     count_min_sketch first first_value histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
-    last last_value listagg measure median mode percentile percentile_approx percentile_cont percentile_disc
+    last last_value listagg measure percentile_cont percentile_disc
     regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
     schema_of_variant_agg string_agg theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double

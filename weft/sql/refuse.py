@@ -57,7 +57,6 @@ NODES: dict[type[exp.Expr], Refusal] = {
     exp.Subquery: Refusal("Weft runs no subqueries.", ONE_SOURCE),
     exp.Select: Refusal("Weft runs no subqueries.", ONE_SOURCE),
     exp.Window: Refusal("Weft runs no analytic functions (OVER).", SPLIT),
-    exp.Distinct: Refusal("Weft does not run DISTINCT inside an aggregate yet.", "Leave DISTINCT out."),
     exp.IgnoreNulls: Refusal("Weft does not run IGNORE NULLS.", "Use FILTER (WHERE x IS NOT NULL)."),
     exp.RespectNulls: Refusal("Weft does not run RESPECT NULLS.", "Leave it out."),
     exp.WithinGroup: Refusal("Weft does not run WITHIN GROUP yet.", SPLIT),
@@ -72,7 +71,8 @@ NODES: dict[type[exp.Expr], Refusal] = {
     exp.SessionUser: Refusal("session_user changes from session to session.", "Write the name itself."),
 }
 
-KNOWN = "count, sum, avg, min, max, min_by, max_by, bool_and, bool_or, stddev, variance, corr and their kin"
+KNOWN = ("count, sum, avg, min, max, min_by, max_by, bool_and, bool_or, stddev, variance, corr, median, percentile, "
+         "percentile_approx, mode, collect_list, collect_set and their kin")
 CHANGES = Refusal(
     "{}() changes from run to run, so its answer cannot equal Spark's.",
     "Write the value itself, or add it as a column of the source.",
@@ -163,6 +163,8 @@ def refuse_nodes(text: Text, nodes: list[exp.Expr], tokens: list[Token]) -> None
             raise text.refused(spot(node, tokens), refusal.reason, refusal.hint)
         if isinstance(node, exp.Anonymous):
             refuse_function(text, node)
+        elif isinstance(node, exp.Distinct):
+            refuse_distinct(text, node, tokens)
         elif isinstance(node, exp.Cast):
             refuse_moment(text, node)
         elif isinstance(node, exp.Tuple):
@@ -172,6 +174,16 @@ def refuse_nodes(text: Text, nodes: list[exp.Expr], tokens: list[Token]) -> None
         elif isinstance(node, exp.Star) and not _counted(node):
             at = symbol(tokens, TokenType.STAR)
             raise text.refused(at, "SELECT * has no meaning over windows.", "Name the keys and the aggregates.")
+
+
+def refuse_distinct(text: Text, node: exp.Distinct, tokens: list[Token]) -> None:
+    """The error for DISTINCT where it is not the columns of a count."""
+    call = node.parent
+    if not (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
+        at = spot(node, tokens)
+        raise text.refused(at, "Weft runs DISTINCT inside count() only.", "Leave DISTINCT out.")
+    if any(isinstance(item, exp.Star) for item in node.expressions):
+        raise text.refused(spot(node, tokens), "Weft does not run count(DISTINCT *).", "Name the columns.")
 
 
 def refuse_function(text: Text, call: exp.Anonymous) -> None:

@@ -15,7 +15,7 @@ TRUSTED: frozenset[type[exp.Expr]] = frozenset((
     exp.Hint, exp.Identifier, exp.If, exp.In, exp.IntDiv, exp.Interval, exp.IntervalSpan, exp.Is, exp.LT, exp.LTE,
     exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ,
     exp.Or, exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Table, exp.TableAlias, exp.TryCast, exp.Tuple, exp.Var,
-    exp.Where, exp.ILike, exp.RegexpLike,
+    exp.Where, exp.ILike, exp.RegexpLike, exp.Distinct,
 ))  # fmt: skip
 TYPES = frozenset((
     "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMPTZ",

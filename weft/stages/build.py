@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns, merging
+from weft.aggregates.component import GUARD, MOST_VALUES, ROWS, Component, columns_of, guarded_columns, merging
 from weft.final.base import Forced
-from weft.final.choose import assign
+from weft.final.choose import answered_by
 from weft.final.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.marks import UNMARKED
@@ -42,16 +42,23 @@ class TreeStages:
     answers: tuple[AnswerStage, ...]
 
 
-def build(plan: SharedPlan, ansi: bool = True) -> tuple[ScanStages, ...]:
-    """The stages of every scan; `ansi` says whether overflow raises."""
-    return tuple(build_scan(scan, ansi, plan.forced) for scan in plan.scans)
+def build(plan: SharedPlan, ansi: bool = True, most_values: int = MOST_VALUES) -> tuple[ScanStages, ...]:
+    """The stages of every scan; `ansi` says whether overflow raises, `most_values` how large bags may be."""
+    return tuple(build_scan(scan, ansi, plan.forced, most_values) for scan in plan.scans)
 
 
-def build_scan(scan: Scan, ansi: bool, forced: Forced, parent: PartialStage | None = None) -> ScanStages:
+def build_scan(scan: Scan, ansi: bool, forced: Forced, most_values: int,
+               parent: PartialStage | None = None) -> ScanStages:
     """The partial stage of a scan, the trees over it, and the scans that read its slices."""
     partial = partial_stage(scan, parent)
-    trees = tuple(build_tree(tree, partial, ansi, forced) for tree in scan.trees)
-    return ScanStages(partial, trees, tuple(build_scan(child, ansi, forced, partial) for child in scan.derived))
+    trees = tuple(bounded(build_tree(tree, partial, ansi, forced), most_values) for tree in scan.trees)
+    derived = tuple(build_scan(child, ansi, forced, most_values, partial) for child in scan.derived)
+    return ScanStages(partial, trees, derived)
+
+
+def bounded(tree: TreeStages, most_values: int) -> TreeStages:
+    """The tree with a bound on how many values a worker holds."""
+    return replace(tree, final=replace(tree.final, most_values=most_values))
 
 
 def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
@@ -184,7 +191,7 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
                 forced: Forced) -> FinalStage:
     """The final stage that folds these components over these windows, with an algorithm for each."""
     algorithms = tuple(
-        tuple(assign(c, [r.length for r in grid.reaches], forced).card.name for c in components)
+        tuple(answered_by(c, [r.length for r in grid.reaches], forced) for c in components)
         for grid in grids(windows)
     )
     return FinalStage(keys, windows, components, ansi, algorithms, forced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.aggregates.component import ROWS, Component, merging
+from weft.aggregates.component import MOST_VALUES, ROWS, Component, merging
 from weft.final.base import Forced
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
@@ -66,7 +66,8 @@ class FinalStage:
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
     answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
-    its `tests`; or without marks a count of rows and the components' columns for each predicate.
+    its `tests`; or without marks a count of rows and the components' columns for each predicate. A worker holds at most
+    `most_values` values of a column of bags.
     """
 
     keys: int
@@ -78,6 +79,7 @@ class FinalStage:
     predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
     marks: int = 0
     tests: tuple[tuple[Test, ...], ...] = ()
+    most_values: int = MOST_VALUES
 
     @property
     def sends_rows(self) -> bool:

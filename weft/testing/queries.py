@@ -42,9 +42,35 @@ def two_arguments() -> st.SearchStrategy[str]:
     )
 
 
+PERCENTAGES = ("0", "0.5", "0.9", "1", "array(0.25, 0.5, 0.999)")
+LISTED = (*ORDERED, "addr", "tags")
+# Without NaN, among which Spark's percentile_approx hangs on how rows are parted.
+RANKED = ("t", "i", "n", "d", "nanvl(x, 0)", "day", "at", "nt")
+
+
+def holistic() -> st.SearchStrategy[str]:
+    """A call of an aggregate that keeps values; ties of mode are broken, for Spark promises nothing about them."""
+    return st.one_of(
+        st.builds("count(DISTINCT {})".format, st.sampled_from((*ORDERED, "k, x", "s, day, h"))),
+        st.builds("approx_count_distinct({})".format, st.sampled_from((*ORDERED, "x, 0.15"))),
+        st.builds("median({})".format, st.sampled_from(NUMBERS)),
+        st.builds("percentile({}, {})".format, st.sampled_from(NUMBERS), st.sampled_from(PERCENTAGES)),
+        st.builds("percentile_approx({}, {})".format, st.sampled_from(RANKED), st.sampled_from(PERCENTAGES)),
+        st.builds("mode({}, true)".format, st.sampled_from(ORDERED)),
+    )
+
+
+def lists() -> st.SearchStrategy[str]:
+    """Collected values, sorted, for Spark promises no order."""
+    only = st.sampled_from(("", *(f" FILTER (WHERE {condition})" for condition in CONDITIONS)))
+    some = st.builds("{}({})".format, st.sampled_from(["collect_list", "array_agg"]), st.sampled_from(LISTED))
+    each = st.builds("collect_set({})".format, st.sampled_from(ORDERED))
+    return st.builds("sort_array({}{})".format, st.one_of(some, each), only)
+
+
 def calls() -> st.SearchStrategy[str]:
     """An aggregate call, some with a FILTER."""
-    plain = st.one_of(st.just("count(*)"), one_argument(), one_argument(), two_arguments())
+    plain = st.one_of(st.just("count(*)"), one_argument(), one_argument(), two_arguments(), holistic())
     filtered = st.builds("{} FILTER (WHERE {})".format, plain, st.sampled_from(CONDITIONS))
     return st.one_of(plain, plain, filtered)
 
@@ -52,7 +78,7 @@ def calls() -> st.SearchStrategy[str]:
 def expressions() -> st.SearchStrategy[str]:
     """What a SELECT holds beside keys: calls, and scalar expressions over them."""
     return st.one_of(
-        calls(), calls(), calls(),
+        calls(), calls(), calls(), lists(),
         st.just("max(n) - min(n)"),
         st.just("coalesce(sum(i), 0) + count(*)"),
         st.just("round(avg(x), 2)"),

@@ -49,6 +49,18 @@ ACCEPTED = [
         {"calls": (Call("count", ("price",)), Call("count", ("NULL",)), Call("count", ("symbol", "price")))},
     ),
     (
+        f"SELECT count(DISTINCT price), COUNT(distinct (Price)), count(DISTINCT symbol, price) FILTER (WHERE volume>1)"
+        f", array_agg(price), approx_percentile(price, array(.1, 5e-1)) FROM trades GROUP BY {TEN_TWO}",
+        {
+            "calls": (
+                Call("count distinct", ("price",)),
+                Call("count distinct", ("symbol", "price"), "volume > 1"),
+                Call("collect_list", ("price",)),
+                Call("percentile_approx", ("price", "array(0.1, 5e-1)")),
+            )
+        },
+    ),
+    (
         f"SELECT mean(price), std(price), every(price > 1), some(price > 1), any(price > 1) FROM trades"
         f" GROUP BY {TEN_TWO}",
         {

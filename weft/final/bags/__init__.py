@@ -1,0 +1,23 @@
+"""Bags: how the values of slices become answers that do not fold. One kernel a file; one line adds one."""
+
+from __future__ import annotations
+
+from weft.final.bags.bag import Bag, BagLane, Kernel
+from weft.final.bags.envelope import envelope
+from weft.final.bags.gather import gather_lists, gather_sets
+from weft.final.bags.registers import registers
+from weft.final.bags.repeats import repeats
+from weft.final.bags.wavelet import wavelet_percentile, wavelet_rank
+
+KERNELS: tuple[Kernel, ...] = (
+    repeats,
+    wavelet_percentile,
+    wavelet_rank,
+    envelope,
+    gather_lists,
+    gather_sets,
+    registers,
+)
+BY_MONOID = {kernel.monoid: kernel for kernel in KERNELS}
+
+__all__ = ["BY_MONOID", "KERNELS", "Bag", "BagLane", "Kernel"]
