@@ -7,27 +7,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.catalog.database import FILE, open_catalog
 from weft.cost.model import SparkModel
 from weft.errors import QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
-from weft.io.sources import read_source
+from weft.io.sources import Files, locate_files
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Results, parts_of
+from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
+from weft.spark.incremental import Keeper, require_files, require_store, snapshot_of
 from weft.spark.measure import ASSUMED, Statistics, measure_scan
+from weft.spark.partial import run_partial
 from weft.spark.session import active_or_local
-from weft.spark.sink import silent, write
+from weft.spark.sink import silent, told, write
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
-from weft.stages.build import build, projection
+from weft.stages.build import ScanStages, build, projection
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -51,8 +55,10 @@ class Loom:
     >>> loom.run()["sma"].show()
     """
 
-    def __init__(self, spark: SparkSession | None = None):
+    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None):
         self.spark = spark or active_or_local()
+        self._store = None if store is None else Path(store).absolute()
+        self._files: dict[str, Files] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
@@ -72,11 +78,12 @@ class Loom:
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
-        path = isinstance(data, str | PathLike)
-        frame: Any = read_source(self.spark, str(data), format, options) if path else data
+        files = locate_files(str(data), format, options) if isinstance(data, str | PathLike) else None
+        frame: Any = files.read(self.spark) if files else data
         schema = schema_of(name, frame, time)
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, schema
+        self._files |= {name: files} if files else {}
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -134,15 +141,32 @@ class Loom:
         progress: Progress | None = None,
         algorithm: Forcing = None,
         optimizer: str = OPTIMIZER,
+        incremental: bool = False,
     ) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
         A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
-        `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`.
+        `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
+        slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
-        parts = parts_of(build(self.plan(queries, algorithm, optimizer), self._ansi), self._frames)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
-        return Results(parts, report)
+        stages, tell = build(self.plan(queries, algorithm, optimizer), self._ansi), progress or silent
+        read: tuple[dict, ...] = ()
+        if incremental:
+            parts, read = self._from_kept(stages, lambda text: tell(0, 1, text))
+        else:
+            parts = parts_of(stages, lambda stage: run_partial(self._frames[stage.source], stage))
+        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
+        return Results(parts, report, read)
+
+    def _from_kept(self, stages: tuple[ScanStages, ...], say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple]:
+        """The parts of a plan over kept slices and new files, and what was read of each source."""
+        store = require_store(self._store)
+        names = dict.fromkeys(scan.partial.source for scan in stages)
+        require_files(names, self._files, store)
+        found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
+        with told(), open_catalog(store / FILE) as catalog:
+            keeper = Keeper(self.spark, catalog, store, found, say)
+            return parts_of(stages, keeper.slices), keeper.report
 
     def verify(
         self,

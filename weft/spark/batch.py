@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
-from weft.spark.partial import run_partial
 from weft.stages.build import ScanStages, narrowed, places
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
@@ -82,10 +81,10 @@ def texts(names: Sequence[str]) -> Column:
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
-    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = ()):
+    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = ()):
         self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
-        self.report = report
+        self.report, self.sources = report, sources
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -117,10 +116,10 @@ class Results(Mapping[str, DataFrame]):
         self.close()
 
 
-def parts_of(scans: tuple[ScanStages, ...], sources: Mapping[str, DataFrame]) -> tuple[Part, ...]:
+def parts_of(scans: tuple[ScanStages, ...], slices_of: Callable[[PartialStage], DataFrame]) -> tuple[Part, ...]:
     """Every answer stage over the slices of its scan."""
     parts = []
     for scan in scans:
-        slices = run_partial(sources[scan.partial.source], scan.partial)
+        slices = slices_of(scan.partial)
         parts += [Part(slices, scan.partial, tree.final, stage) for tree in scan.trees for stage in tree.answers]
     return tuple(parts)
