@@ -24,11 +24,12 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
-from weft.spark.incremental import Keeper, require_files, require_store, snapshot_of
+from weft.spark.incremental import Keeper
 from weft.spark.measure import ASSUMED, Statistics, measure_scan
 from weft.spark.partial import run_partial
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
+from weft.spark.snapshot import require_files, require_store, snapshot_of
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
