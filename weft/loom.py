@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
-from pathlib import Path
+from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
-from weft.catalog.database import FILE, open_catalog
+from weft.catalog.statistics import Origin, Sizes
+from weft.catalog.store import Rows, Store, open_store
 from weft.cost.model import SparkModel
-from weft.errors import QueryError, SourceError
+from weft.errors import CatalogError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import Files, locate_files
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
+from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
@@ -25,7 +27,7 @@ from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
 from weft.spark.incremental import Keeper
-from weft.spark.measure import ASSUMED, Statistics, measure_scan
+from weft.spark.measure import measure_scan
 from weft.spark.partial import run_partial
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
@@ -33,6 +35,7 @@ from weft.spark.snapshot import require_files, require_store, snapshot_of
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
+from weft.stages.definition import PartialStage
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -54,17 +57,28 @@ class Loom:
     >>> loom.query("sma", "SELECT symbol, window.end, avg(price) FROM trades "
     ...                   "GROUP BY symbol, window(ts, '10 minutes', '1 minute')")
     >>> loom.run()["sma"].show()
+
+    With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
     """
 
     def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None):
         self.spark = spark or active_or_local()
-        self._store = None if store is None else Path(store).absolute()
         self._files: dict[str, Files] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
+        self._store: Store | None = None
+        if store is not None:
+            self.attach(store)
+
+    def attach(self, store: str | PathLike[str]) -> None:
+        """Keep in a store what is registered, measured and run from now on, and plan with what is known there."""
+        if self._store:
+            raise CatalogError(f"this loom keeps its catalog in '{self._store.catalog.path}': make another loom.")
+        self._store = open_store(abspath(store), self._checker.identity)
+        self._recall(self._queries.values())
 
     def source(
         self,
@@ -92,8 +106,12 @@ class Loom:
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
-        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas))
-        return self._queries[name].query
+        bound = self._checker.bind(parse_query(name, sql, self._schemas))
+        if self._store:
+            self._store.register((bound.query,))
+            self._recall((bound,))
+        self._queries[name] = bound
+        return bound.query
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -119,8 +137,16 @@ class Loom:
         """
         for group in sharing(tuple(self._chosen(queries))):
             head = group[0]
-            self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
+            found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
+            if self._store:
+                self._store.keep(Rows(*scan_key(head)), Sizes(found.rows, found.keys, found.span), Origin.MEASURED)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
+
+    def _recall(self, queries: Iterable[Bound]) -> None:
+        """Take over what the store knows of the rows that queries read."""
+        for key in dict.fromkeys(map(scan_key, queries)):
+            if self._store and key not in self._statistics and (found := self._store.known(Rows(*key))):
+                self._statistics[key] = found
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
@@ -133,7 +159,10 @@ class Loom:
                 optimizer: str = OPTIMIZER) -> Explanation:
         """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
         plan = self.plan(queries, algorithm, optimizer)
-        return Explanation(plan, build(plan, self._ansi), account_plan(plan, self._model, projection, self._statistics))
+        return self._explained(plan, build(plan, self._ansi))
+
+    def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
+        return Explanation(plan, stages, account_plan(plan, self._model, projection, self._statistics))
 
     def run(
         self,
@@ -150,23 +179,30 @@ class Loom:
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
         slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
-        stages, tell = build(self.plan(queries, algorithm, optimizer), self._ansi), progress or silent
+        plan, tell = self.plan(queries, algorithm, optimizer), progress or silent
+        stages = build(plan, self._ansi)
+        if self._store:
+            asked = [bound.query for bound in plan.queries]
+            self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
         read: tuple[dict, ...] = ()
         if incremental:
             parts, read = self._from_kept(stages, lambda text: tell(0, 1, text))
         else:
-            parts = parts_of(stages, lambda stage: run_partial(self._frames[stage.source], stage))
+            parts = parts_of(stages, self._slices)
         report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
         return Results(parts, report, read)
 
+    def _slices(self, stage: PartialStage) -> DataFrame:
+        return run_partial(self._frames[stage.source], stage)
+
     def _from_kept(self, stages: tuple[ScanStages, ...], say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
-        store = require_store(self._store)
+        catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
-        require_files(names, self._files, store)
+        require_files(names, self._files, catalog.path.parent)
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
-        with told(), open_catalog(store / FILE) as catalog:
-            keeper = Keeper(self.spark, catalog, store, found, say)
+        with told():
+            keeper = Keeper(self.spark, catalog, found, say)
             return parts_of(stages, keeper.slices), keeper.report
 
     def verify(
@@ -178,7 +214,8 @@ class Loom:
     ) -> Verification:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._chosen(queries)]
-        with self.run(queries=[q.name for q in chosen], algorithm=algorithm, optimizer=optimizer) as results:
+        stages = build(self.plan([q.name for q in chosen], algorithm, optimizer), self._ansi)
+        with Results(parts_of(stages, self._slices)) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:
@@ -186,8 +223,10 @@ class Loom:
         return self._checker.native(self._chosen([name])[0].query)
 
     def close(self) -> None:
-        """Drop what Weft made in the Spark session; the session itself stays."""
+        """Drop what Weft made in the Spark session, and let go of the store; the session itself stays."""
         self._checker.close()
+        if self._store:
+            self._store.close()
 
     @property
     def _ansi(self) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from weft import Loom
 from weft.errors import PlanError
+from weft.model.statistics import Statistics
 from weft.optimize import OPTIMIZERS
-from weft.spark.measure import Statistics
 from weft.spark.verify import compare, numbered
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)

@@ -58,6 +58,12 @@ class Catalog:
                 refuse_newer(self.path, number(self._connection, "user_version"))
                 yield self
 
+    @contextmanager
+    def reading(self) -> Iterator[Catalog]:
+        """Questions within see one state of the catalog, whatever others write; nothing may be changed there."""
+        with self._lock, transaction(self._connection, self.path, "BEGIN"):
+            yield self
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -149,10 +155,10 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, file: Path, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """Begin as a writer at once, so that nothing read within can be stale; commit, or undo all if an error leaves."""
     with translated(file):
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(begin)
     try:
         yield
         with translated(file):

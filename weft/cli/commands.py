@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from weft.catalog.database import FILE
+from weft.cli.catalog import chosen_store
 from weft.cli.choice import Choice
 from weft.cli.forcing import chosen
 from weft.cli.init import create_project
@@ -49,8 +53,9 @@ def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, h
     made_with = chosen(project, choice)
     with output.progress("starting Spark") as report:
         loom = weave_all(project, only, report).loom
-        measure(loom, choice, report)
-        explanation = loom.explain(**made_with)
+        with keeping(loom, known_store(project, choice)):
+            measure(loom, choice, report)
+            explanation = loom.explain(**made_with)
     if html:
         html.write_text(explanation.to_html(), encoding="utf-8")
     output.show(explanation.to_dict(), str(explanation), *([f"Wrote {html}"] if html else []))
@@ -63,16 +68,34 @@ def measure(loom: Loom, choice: Choice, report: Report) -> None:
         loom.measure()
 
 
+@contextmanager
+def keeping(loom: Loom, store: Path | None) -> Iterator[None]:
+    """Gives the loom its store, if it shall have one: only now that all queries passed, so that none or all enter."""
+    if store is not None:
+        loom.attach(store)
+    try:
+        yield
+    finally:
+        loom.close()
+
+
+def known_store(project: Project, choice: Choice) -> Path | None:
+    """The store that a plan reads; only what is measured makes one where there is none."""
+    store = chosen_store(project, choice.store)
+    return store if store is not None and (choice.measure or (store / FILE).exists()) else None
+
+
 def run(output: Output, folder: Path | None, only: list[str], choice: Choice, sink_text: str | None) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
     sink, made_with = chosen_sink(project, sink_text), chosen(project, choice)
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
-        measure(woven.loom, choice, report)
-        began = time.perf_counter()
-        target = sink_argument(sink)
-        results = woven.loom.run(sink=target, queries=only or None, progress=report, **made_with)
+        with keeping(woven.loom, chosen_store(project, choice.store)):
+            measure(woven.loom, choice, report)
+            began = time.perf_counter()
+            target = sink_argument(sink)
+            results = woven.loom.run(sink=target, queries=only or None, progress=report, **made_with)
     seconds = time.perf_counter() - began
     order = [query.name for query in woven.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))

@@ -1,4 +1,4 @@
-"""The command `weft`: init, check, plan, run, verify over a project folder; calibrate, package for the machines."""
+"""The command `weft`: init, check, plan, run, verify, catalog for a project; calibrate, package for the machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 from weft import __version__
 from weft.cli.choice import Choice
 from weft.cli.options import (
+    VIEWS,
     AlgorithmOption,
+    AllOption,
     DebugOption,
     FolderArgument,
     HoursOption,
@@ -24,10 +26,13 @@ from weft.cli.options import (
     ProjectOption,
     QueryOption,
     RateOption,
+    RemoveOption,
     ResetOption,
     RowsOption,
     ShowOption,
     SinkOption,
+    StoreOption,
+    ViewArgument,
     WindowsOption,
     ZipArgument,
 )
@@ -101,6 +106,7 @@ def plan(
     algorithm: AlgorithmOption = None,
     optimizer: OptimizerOption = None,
     measure: MeasureOption = False,
+    store: StoreOption = None,
     html: HtmlOption = None,
     windows: WindowsOption = None,
     model: ModelOption = None,
@@ -114,7 +120,8 @@ def plan(
     """Show what the queries share, how they will run and what that costs; or what windows would cost (--windows)."""
     from weft.cli import commands, what_if
 
-    of_project = {"--project": project, "--query": query or None, "--measure": measure or None, "--html": html}
+    of_project = {"--project": project, "--query": query or None, "--measure": measure or None, "--html": html,
+                  "--store": store}
     of_windows = {"--model": model, "--rate": rate, "--rows": rows, "--keys": keys, "--hours": hours}
     with reporting(as_json, debug) as output:
         if windows:
@@ -123,7 +130,7 @@ def plan(
             what_if.what_if(output, asked)
         else:
             refuse(of_windows, "this is for a plan of --windows: give some, or leave it out.")
-            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure), html)
+            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), html)
 
 
 @app.command(epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json")
@@ -134,14 +141,15 @@ def run(
     optimizer: OptimizerOption = None,
     measure: MeasureOption = False,
     sink: SinkOption = None,
+    store: StoreOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Run the queries as one shared job and write their answers."""
+    """Run the queries as one shared job and write their answers; the catalog keeps what ran."""
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.run(output, project, query or [], Choice(algorithm or [], optimizer, measure), sink)
+        commands.run(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), sink)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")
@@ -158,6 +166,29 @@ def verify(
 
     with reporting(as_json, debug) as output:
         commands.verify(output, project, query or [], Choice(algorithm or [], optimizer))
+
+
+@app.command(
+    epilog="Examples: weft catalog; weft catalog nodes; weft catalog statistics --json | jq '.statistics[].keys'; "
+    "weft catalog queries --all; weft catalog --remove old_query; weft catalog plans --store /data/store"
+)
+def catalog(
+    view: ViewArgument = VIEWS[0],
+    project: ProjectOption = None,
+    store: StoreOption = None,
+    everything: AllOption = False,
+    remove: RemoveOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what earlier runs left: queries, nodes that they share, expressions, statistics, versions of the plan."""
+    from weft.cli import catalog as commands
+
+    with reporting(as_json, debug) as output:
+        if remove:
+            commands.take_out(output, project, store, remove)
+        else:
+            commands.show(output, project, store, view, everything)
 
 
 @app.command(

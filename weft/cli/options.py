@@ -10,6 +10,8 @@ import typer
 from weft.optimize import OPTIMIZERS
 
 WHAT_IF = "What if: --windows"
+# What `weft catalog` shows.
+VIEWS = ("queries", "nodes", "expressions", "statistics", "plans")
 
 ProjectOption = Annotated[
     Path | None,
@@ -97,6 +99,11 @@ SinkOption = Annotated[
     str | None,
     typer.Option("--sink", metavar="SINK", help="Write there instead: noop, FORMAT, FORMAT:PATH or PATH."),
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="DIR", help="Keep the catalog there instead of in the project's .weft; "
+                 '"" keeps none.', show_default=False),
+]
 HtmlOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Also write the plan as a web page.", dir_okay=False),
@@ -106,6 +113,15 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback o
 ShowOption = Annotated[bool, typer.Option("--show", help="Print the figures in use; measure nothing.")]
 ResetOption = Annotated[
     bool, typer.Option("--reset", help="Remove this machine's own figures; those that Weft ships hold again.")
+]
+ViewArgument = Annotated[
+    str, typer.Argument(metavar="[VIEW]", help=f"What to show: {', '.join(VIEWS)}.", show_default=VIEWS[0])
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Also queries that were replaced or removed.")]
+RemoveOption = Annotated[
+    list[str] | None,
+    typer.Option("--remove", metavar="NAME", help="Take this query out of the catalog, keeping its history; give it "
+                 "again for more.", show_default=False),
 ]
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="[DIR]", help="The new project's folder.", file_okay=False, show_default=False)

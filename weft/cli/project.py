@@ -16,6 +16,7 @@ from weft.io.sinks import Sink, make_sink
 from weft.optimize.plan import find_optimizer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+STORE = ".weft"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Project:
     spark: Mapping[str, str] = field(default_factory=dict)
     algorithm: Mapping[str, str] = field(default_factory=dict)
     optimizer: str | None = None
+    store: Path | None = None
 
 
 def find_project(start: Path) -> Path:
@@ -78,6 +80,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         spark=build_spark(data.get("spark", {})),
         algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
         optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
+        store=build_store(folder, data.get("run", {}).get("store", STORE)),
     )
 
 
@@ -130,6 +133,13 @@ def build_optimizer(name: str | None) -> str | None:
         return None if name is None else find_optimizer(name).name
     except PlanError as error:
         raise ProjectError(f"{FILE}: plan.optimizer: {error}") from error
+
+
+def build_store(folder: Path, path: str) -> Path | None:
+    """The folder of the catalog; None, which "" stands for, keeps none."""
+    if is_remote(path):
+        raise ProjectError(f"{FILE}: run.store '{path}' is not on this machine: the catalog needs a local folder.")
+    return folder / path if path else None
 
 
 def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from weft.io.sinks import Sink
 
-NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice")
-PLURALS = {"query": "queries", "row": "rows", "tree": "trees"}
+NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice", "keys", "hours", "slices")
+PLURALS = {"query": "queries", "row": "rows", "tree": "trees", "node": "nodes"}
 
 
 def counted(number: int, noun: str) -> str:
@@ -55,6 +55,12 @@ def differences(results: Iterable[Any]) -> Iterator[Text]:
         if not item.ok:
             yield Text(f"{item.query}:", style="red")
             yield from (Text(f"  {line}") for line in item.differences)
+
+
+def few(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first texts and how many follow."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return between.join(texts[:most]) + more
 
 
 def columns(*names: str) -> Table:

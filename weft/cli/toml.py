@@ -23,6 +23,7 @@ SHAPE: Shape = {
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
     "plan": {"algorithm": (str, dict), "optimizer": str},
+    "run": {"store": str},
 }
 KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table"}
 

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from weft.cli.forcing import chosen_optimizer
 from weft.cli.nearest import did_you_mean
 from weft.cli.output import Output
-from weft.cli.tables import columns, counted
+from weft.cli.tables import columns, counted, few
 from weft.cli.windows import Given, read_windows
 from weft.cost.model import Model, PaperModel, SparkModel, find_technique
 from weft.errors import PlanError
@@ -183,8 +183,8 @@ def pages(reply: Reply) -> Iterator[RenderableType]:
     table = columns("tree", "windows", f"edges per {'second' if seconds else unit_of(given)}",
                     "ns per slice" if seconds else "Ω", "seconds" if seconds else "cost")
     for number, tree in enumerate(found.cost.trees, start=1):
-        table.add_row(str(number), few([given.texts[q] for q in tree.queries]), rate_text(tree.edge_rate, given.ticks),
-                      f"{tree.omega:.6g}", f"{tree.cost:.6g}")
+        table.add_row(str(number), few([given.texts[q] for q in tree.queries], SHOWN),
+                      rate_text(tree.edge_rate, given.ticks), f"{tree.omega:.6g}", f"{tree.cost:.6g}")
     yield table
     yield from sentences(reply)
 
@@ -193,12 +193,6 @@ def rate_text(rate: Density, ticks: int) -> str:
     """An edge rate, with its error where it is sampled."""
     value = f"{float(rate.value * ticks):.6g}"
     return value if rate.exact else f"{value} ± {rate.error * ticks:.2g} (sampled)"
-
-
-def few(texts: Sequence[str]) -> str:
-    """The first windows and how many follow."""
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more
 
 
 def sentences(reply: Reply) -> Iterator[str]:

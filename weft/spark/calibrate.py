@@ -15,8 +15,8 @@ from weft.cost.model import SparkModel
 from weft.cost.spark import SparkCosts, SparkRun, fit_costs
 from weft.loom import Loom
 from weft.model.edges import edge_density, progressions
+from weft.model.statistics import Statistics
 from weft.model.window import Window
-from weft.spark.measure import Statistics
 
 ROWS = 1_000_000
 KEYS = 100

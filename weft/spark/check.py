@@ -40,6 +40,10 @@ class Checker:
         self._views[name], self._frames[name] = view, frame
         self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
 
+    def identity(self, source: str, text: str) -> str:
+        """The canonical form of a text over a source."""
+        return self._expressions.identity(source, text)
+
     def close(self) -> None:
         """Drop the views."""
         for view in self._views.values():

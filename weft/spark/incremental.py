@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +47,8 @@ class Reading:
 class Keeper:
     """Gives the slices of partial stages for one run, from what is kept and from files that are new since."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, store: Path, sources: Mapping[str, Snapshot], say: Say):
-        self._spark, self._catalog, self._folder = spark, catalog, store / "slices"
+    def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot], say: Say):
+        self._spark, self._catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
         self._sources, self._say = sources, say
         self._settings, self._own = settings_of(spark), own_functions(spark)
         self._readings = {name: Reading(len(found.files)) for name, found in sources.items()}

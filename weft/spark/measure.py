@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from weft.model.statistics import Statistics, keys_of_sample
 from weft.model.workload import Bound
 
-
-@dataclass(frozen=True)
-class Statistics:
-    """Rows that pass a scan's predicate, their distinct keys, and their span of time in microseconds."""
-
-    rows: float
-    keys: float
-    span: float
-
-
-# What a source is taken for where nobody measured it.
-ASSUMED = Statistics(rows=2e6, keys=1000, span=3.6e10)
+SEED = 17
 
 
 def measure_scan(frame: DataFrame, bound: Bound) -> Statistics:
     """The statistics of a query's scan, in one pass."""
     query = bound.query
-    rows = frame.where(query.where) if query.where else frame
-    keys = F.approx_count_distinct(F.struct(*(F.expr(key) for key in query.keys))) if query.keys else F.lit(1)
-    time = F.unix_micros(F.expr(query.time).cast("timestamp"))
-    found = rows.agg(F.count(F.lit(1)), keys, F.max(time) - F.min(time)).first()
+    return measure_keys(frame, query.where, query.time, (query.keys,))[0]
+
+
+def measure_keys(frame: DataFrame, where: str | None, time: str, key_sets: Sequence[tuple[str, ...]],
+                 fraction: float = 1.0) -> tuple[Statistics, ...]:
+    """The statistics of many groupings of the same rows, in one job; of less than all rows they are estimates."""
+    rows = frame.where(where) if where else frame
+    sample = rows.sample(fraction, SEED) if fraction < 1 else rows
+    at = F.unix_micros(F.expr(time).cast("timestamp"))
+    found = sample.agg(F.count(F.lit(1)), F.max(at) - F.min(at), *map(distinct, key_sets)).first()
     assert found is not None
-    return Statistics(float(max(found[0], 1)), float(max(found[1], 1)), float(max(found[2] or 1, 1)))
+    count, span, *keys = found
+    return tuple(Statistics(max(count / fraction, 1.0), keys_of_sample(float(k), float(count), fraction),
+                            float(max(span or 1, 1))) for k in keys)
+
+
+def distinct(keys: tuple[str, ...]) -> Column:
+    """How many different keys there are, about; nulls are keys too."""
+    return F.approx_count_distinct(F.struct(*map(F.expr, keys))) if keys else F.lit(1)

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.catalog.kept import File
+from weft.catalog.store import Store
 from weft.errors import RunError, SourceError
 from weft.io.formats import is_remote
 from weft.io.listing import listed_files, spellings
@@ -33,7 +34,7 @@ class Snapshot:
         return self.frame.where(path.isin([text for file in files for text in spellings(file.path)]))
 
 
-def require_store(store: Path | None) -> Path:
+def require_store(store: Store | None) -> Store:
     """The store, or an error that says how to give one."""
     if store is None:
         raise RunError("an incremental run needs a folder to keep slices in: make the loom with Loom(store='.weft').")
@@ -42,6 +43,7 @@ def require_store(store: Path | None) -> Path:
 
 def require_files(names: Iterable[str], files: Mapping[str, Files], store: Path) -> None:
     """Raise where nobody could tell which rows of a source are new, or where kept slices would be read as its rows."""
+    store = store.absolute()
     for name in names:
         if name not in files:
             raise SourceError(f"source '{name}' is a DataFrame, and nobody knows which of its rows are new: give the "

@@ -47,21 +47,22 @@ class Expressions:
         parts += [part for call in query.calls for part in (*call.args, call.filter)]
         for part in parts:
             if part:
-                self._texts.setdefault((query.source, self._identity(query.source, part)), part)
+                self._texts.setdefault((query.source, self.identity(query.source, part)), part)
         self._orders.setdefault((query.source, frozenset(query.keys)), query.keys)
+
+    def identity(self, source: str, text: str) -> str:
+        """The canonical form of a text over a source."""
+        key = (source, text)
+        if key not in self._identities:
+            self._identities[key] = canonical(text, self._columns.get(source))
+        return self._identities[key]
 
     def _call(self, source: str, call: Call) -> Call:
         only = self._text(source, call.filter) if call.filter else None
         return Call(call.function, tuple(self._text(source, arg) for arg in call.args), only)
 
     def _text(self, source: str, text: str) -> str:
-        return self._texts.get((source, self._identity(source, text)), text)
-
-    def _identity(self, source: str, text: str) -> str:
-        key = (source, text)
-        if key not in self._identities:
-            self._identities[key] = canonical(text, self._columns.get(source))
-        return self._identities[key]
+        return self._texts.get((source, self.identity(source, text)), text)
 
 
 def in_order(query: Query, keys: tuple[str, ...]) -> Query:

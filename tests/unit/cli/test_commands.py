@@ -30,9 +30,17 @@ class FakeLoom:
         self.algorithm: Any = None
         self.optimizer: Any = None
         self.measured = False
+        self.store: Path | None = None
+        self.closed = False
 
     def measure(self) -> None:
         self.measured = True
+
+    def attach(self, store: Path) -> None:
+        self.store = store
+
+    def close(self) -> None:
+        self.closed = True
 
     def source(self, name: str, path: str, **options: Any) -> None:
         if not Path(path).exists():

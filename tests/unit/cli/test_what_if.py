@@ -136,7 +136,7 @@ def test_spark_prices_seconds_of_a_source(ask: Ask) -> None:
 
 
 def test_spark_assumes_what_the_loom_assumes() -> None:
-    from weft.spark.measure import ASSUMED
+    from weft.model.statistics import ASSUMED
 
     assert (ASSUMED.rows, ASSUMED.keys, ASSUMED.span) == (what_if.ROWS, what_if.KEYS, what_if.HOURS * 3600e6)
 

@@ -1,0 +1,126 @@
+"""The store: a folder whose catalog a loom reads when it plans, and writes when it registers, measures and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from weft.catalog.database import FILE, Catalog, open_catalog
+from weft.catalog.expressions import find_expression, find_set, keep_expression, keep_set
+from weft.catalog.plans import keep_plan, last_plan
+from weft.catalog.record import Identity, digest, node_of, place, walk
+from weft.catalog.registrations import find_registration, keep_registration, use
+from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, whole
+from weft.model.query import Query
+from weft.model.statistics import Statistics
+from weft.stages.build import ScanStages
+from weft.stages.definition import PartialStage
+from weft.stages.explain import Explanation
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a source that pass a predicate, by time and keys, in SQL."""
+
+    source: str
+    where: str | None
+    time: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A catalog, and the canonical forms by which it knows expressions."""
+
+    catalog: Catalog
+    identity: Identity
+
+    def register(self, queries: Iterable[Query]) -> dict[str, int]:
+        """The registrations of queries by name, all made in one transaction; what is registered already stays."""
+        known = {q: find_registration(self.catalog, q.name, q.text, q.source) for q in queries}
+        if None in known.values():
+            with self.catalog.changing():
+                known = {query: self._register(query) for query in known}
+        return {query.name: id for query, id in known.items() if id is not None}
+
+    def _register(self, query: Query) -> int:
+        found = find_registration(self.catalog, query.name, query.text, query.source)
+        if found is not None:
+            return found
+        made = keep_registration(self.catalog, query.name, query.text, query.source, query.window)
+        for role, number, text in parts(query):
+            use(self.catalog, made, role, number, self._expression(query.source, text))
+        return made
+
+    def known(self, rows: Rows) -> Statistics | None:
+        """What was found out about these rows before, if it is enough to plan with."""
+        grouping = self._find(rows)
+        return whole(sizes_of(self.catalog, grouping)) if grouping else None
+
+    def keep(self, rows: Rows, sizes: Sizes, origin: Origin) -> None:
+        """Put down what was found out about these rows."""
+        with self.catalog.changing():
+            keys = keep_set(self.catalog, rows.source, (self._expression(rows.source, key) for key in rows.keys))
+            where = self._expression(rows.source, rows.where) if rows.where else None
+            grouping = Grouping(rows.source, where, self._expression(rows.source, rows.time), keys)
+            keep_sizes(self.catalog, grouping, origin, sizes)
+
+    def record(self, optimizer: str, queries: Iterable[Query], stages: Sequence[ScanStages],
+               explain: Callable[[], Explanation]) -> int:
+        """The version of a plan, a new one if it runs otherwise than the last; `explain` makes what is kept."""
+        sign = digest(optimizer, stages, self.identity)
+        # Explaining takes long: it should be done before others wait to write.
+        made = None if self._last(sign) else explain()
+        with self.catalog.changing():
+            registered = self.register(queries)
+            placed = [found for scan in stages for found in walk(scan, self._node)]
+            version = self._last(sign) or self._version(sign, made or explain())
+            place(self.catalog, version, placed, registered)
+        return version
+
+    def _version(self, sign: str, made: Explanation) -> int:
+        return keep_plan(self.catalog, made.plan.optimizer, sign, made.account.cost, made.to_dict())
+
+    def _last(self, sign: str) -> int | None:
+        """The version of the last plan, if it has this digest."""
+        last = last_plan(self.catalog)
+        return last[0] if last and last[1] == sign else None
+
+    def close(self) -> None:
+        """Close the catalog."""
+        self.catalog.close()
+
+    def _node(self, partial: PartialStage) -> int:
+        return node_of(self.catalog, self.identity, partial)
+
+    def _expression(self, source: str, text: str) -> int:
+        return keep_expression(self.catalog, source, self.identity(source, text), text)
+
+    def _find(self, rows: Rows) -> Grouping | None:
+        """The rows in ids, if all of their expressions are known."""
+        def known(text: str) -> int | None:
+            return find_expression(self.catalog, rows.source, self.identity(rows.source, text))
+
+        time, where = known(rows.time), known(rows.where) if rows.where else None
+        members = [id for id in map(known, rows.keys) if id is not None]
+        keys = find_set(self.catalog, rows.source, members)
+        if time is None or keys is None or len(members) < len(rows.keys) or (rows.where and where is None):
+            return None
+        return Grouping(rows.source, where, time, keys)
+
+
+def parts(query: Query) -> Iterator[tuple[str, int, str]]:
+    """The expressions of a query, each with what it is and its number among those."""
+    yield "time", 0, query.time
+    if query.where:
+        yield "where", 0, query.where
+    yield from (("key", number, key) for number, key in enumerate(query.keys))
+    yield from (("argument", i, arg) for i, arg in enumerate(a for call in query.calls for a in call.args))
+    yield from (("filter", i, only) for i, only in enumerate(c.filter for c in query.calls if c.filter))
+
+
+def open_store(folder: str | PathLike[str], identity: Identity) -> Store:
+    """The store in a folder, made if there is none."""
+    return Store(open_catalog(Path(folder) / FILE), identity)
