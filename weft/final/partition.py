@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from weft.final import ALGORITHMS
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.final.layout import algorithms_on
-from weft.stages.definition import FinalStage
+from weft.stages.definition import MARK_BITS, FinalStage
 
 BATCH_BYTES = 1 << 18
 NAMED = {a.card.name: a for a in ALGORITHMS}
@@ -28,34 +29,55 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
-    order, values = sort_order(number, start), columns[stage.keys + 1 :]
+    for chosen in choices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
+        named = keys
+        if chosen.predicate is not None:
+            named = [*keys, pa.array(np.full(len(start), chosen.predicate, np.int32))]
+        yield from batched(fold_slices(stage, chosen, named, number, start))
+
+
+class Choice(NamedTuple):
+    """What is folded for one predicate, if there are several: at which windows, which slices in order, and of what."""
+
+    predicate: int | None
+    places: Sequence[int]
+    order: np.ndarray
+    lanes: list[Lane]
+
+
+def choices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[Choice]:
+    """What is folded for each predicate: the slices that its mark is on, or columns of its own that hold a row."""
     if not stage.predicates:
-        yield from batched(fold_slices(stage, range(len(stage.windows)), keys, number, start, order, values))
-        return
-    width = len(columns_for(stage))
-    for i, (predicate, windows) in enumerate(stage.predicates):
-        rows, *mine = values[i * width : (i + 1) * width]
-        passing = order[rows.to_numpy()[order] > 0]
-        named = [*keys, pa.array(np.full(len(start), predicate, np.int32))]
-        yield from batched(fold_slices(stage, windows, named, number, start, passing, mine))
+        yield Choice(None, range(len(stage.windows)), order, encode_lanes(stage, columns))
+    elif stage.marks:
+        marks = [column.to_numpy()[order] for column in columns[: stage.marks]]
+        lanes = encode_lanes(stage, columns[stage.marks :])
+        for number, places in stage.predicates:
+            there = marks[number // MARK_BITS] >> (number % MARK_BITS) & 1
+            yield Choice(number, places, order[there.astype(bool)], lanes)
+    else:
+        width = len(columns_for(stage))
+        for i, (number, places) in enumerate(stage.predicates):
+            rows, *mine = columns[i * width : (i + 1) * width]
+            yield Choice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine))
 
 
 def columns_for(stage: FinalStage) -> tuple[str, ...]:
-    """The columns of a slice, of each predicate where there are several: then its number of rows comes first."""
-    return ((ROWS.columns[0],) if stage.predicates else ()) + columns_of(stage.components)
+    """The columns of a slice, or of each predicate where each has its own: then its number of rows comes first."""
+    return ((ROWS.columns[0],) if stage.predicates and not stage.marks else ()) + columns_of(stage.components)
 
 
-def fold_slices(stage: FinalStage, places: Sequence[int], keys: Sequence[pa.Array], number: np.ndarray,
-                start: np.ndarray, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
-    """The answers of the windows at some places over the slices that `order` lists by key and start."""
-    lanes = encode_lanes(stage, columns)
+def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], number: np.ndarray,
+                start: np.ndarray) -> Iterator[pa.RecordBatch]:
+    """The answers of one choice."""
+    _, places, order, lanes = chosen
     rows = rows_of(stage, lanes, len(start))
     elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
     kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
     windows = [stage.windows[place] for place in places]
-    chosen = algorithms_on(windows, stage.windows, stage.algorithms)
-    algorithms = [[NAMED[names[i]] for i in kept] for names in chosen]
+    names_of = algorithms_on(windows, stage.windows, stage.algorithms)
+    algorithms = [[NAMED[names[i]] for i in kept] for names in names_of]
     for answers in fold(slices, windows, [lanes[i].ordered(order) for i in kept], algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)

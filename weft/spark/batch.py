@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
-from weft.stages.build import ScanStages, narrowed, places
+from weft.stages.build import ScanStages, narrowed
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
 QUERY = "__weft_query"
@@ -33,15 +33,8 @@ class Part:
     def rows(self) -> DataFrame:
         """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
         final = narrowed(self.final, self.stage)
-        wire = run_final(self.passing(), self.partial, final)
+        wire = run_final(self.slices, self.partial, final)
         return run_answer(wire, self.partial, final, self.stage)
-
-    def passing(self) -> DataFrame:
-        """The slices of the predicates that its queries have."""
-        numbers = sorted({asked.predicate for asked in self.stage.queries})
-        if self.partial.sharing != "shards" or len(numbers) == len(self.partial.predicates):
-            return self.slices
-        return self.slices.where(F.col(f"k{len(self.partial.keys)}").isin(numbers))
 
     def result(self) -> DataFrame:
         """The rows of its only query under the names its SQL gives them."""
@@ -49,11 +42,8 @@ class Part:
 
     @property
     def one_each(self) -> bool:
-        """Whether every window that is folded for a predicate is asked for, by one query each."""
-        queries = self.stage.queries
-        asked = len({(query.predicate, query.window) for query in queries})
-        folded = places(queries) if self.partial.sharing == "shards" else asked
-        return folded == asked == len(queries)
+        """Whether no two queries ask for the same answers."""
+        return len({(asked.predicate, asked.window) for asked in self.stage.queries}) == len(self.stage.queries)
 
     def named(self) -> DataFrame:
         """The rows of all its queries with the name of the query, one copy for each query that wants them."""

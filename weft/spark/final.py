@@ -22,12 +22,14 @@ FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
     keys = [f"k{i}" for i in range(final.keys)]
-    numbers: list[int | None] = [number for number, _ in final.predicates] or [None]
+    numbers: list[int | None] = [None]
+    if final.predicates and not final.marks:
+        numbers = [number for number, _ in final.predicates]
     place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
     wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
-    needed = slices.select(*keys, SLICE, *read)
-    placed = needed if stage.sharing == "shards" else by_key(needed, len(keys))
+    marks = [f"m{i}" for i in range(final.marks)]
+    placed = by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
     types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
     return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
 

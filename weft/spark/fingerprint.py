@@ -25,13 +25,11 @@ ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.cas
 def fingerprint(stage: PartialStage, files: Files, schema: str, settings: dict[str, str]) -> str:
     """The text that two stages share if their slices differ in nothing but columns.
 
-    The order of predicates matters where slices bear their numbers, and with it how shards are merged.
+    The order of predicates matters where slices are marked with their numbers.
     """
-    shards = stage.sharing == "shards"
-    merged = sorted((c.monoid, c.type, *c.columns) for c in stage.components) if shards else []
-    predicates = list(stage.predicates) if shards else sorted(stage.predicates, key=str)
+    predicates = list(stage.predicates) if stage.marks else sorted(stage.predicates, key=str)
     parts = [FORMAT, files.path, files.format, files.options, schema, predicates, stage.time, stage.time_type,
-             stage.keys, stage.key_types, sorted(stage.progressions), stage.sharing, merged, settings]
+             stage.keys, stage.key_types, sorted(stage.progressions), stage.sharing, settings]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

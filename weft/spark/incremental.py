@@ -75,7 +75,7 @@ class Keeper:
         snapshot = self._sources[stage.source]
         mark = fingerprint(stage, snapshot.origin, snapshot.frame.schema.json(), self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
-        shelf = take_shelf(self._catalog, mark, wanted, wider and stage.sharing != "shards")
+        shelf = take_shelf(self._catalog, mark, wanted, wider)
         whole = filling(stage, shelf.columns)
         try:
             filled = self._filled(shelf, whole, snapshot)

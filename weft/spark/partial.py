@@ -9,11 +9,10 @@ from pyspark.sql import functions as F
 
 from weft.aggregates.component import Component
 from weft.slicing import slice_start
-from weft.stages.definition import PartialStage
+from weft.stages.definition import MARK_BITS, PartialStage
 
 SLICE = "slice"
 MARK = "__weft_mark_{}"  # stands beside the source's own columns
-BITS = 62  # of a bigint, without its sign
 
 
 def micros(time: str, kind: str) -> str:
@@ -26,13 +25,14 @@ def micros(time: str, kind: str) -> str:
 
 
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
-    """Slices: keys `k0 …`, `slice`, then the distinct columns of all components, `p0 …`."""
+    """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
-    if stage.sharing == "shards":
-        return by_predicate(shards(rows, stage), stage)
-    if None not in stage.predicates:
+    if stage.marks:
+        rows = marked(rows, stage)
+    elif None not in stage.predicates:
         rows = rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
-    return rows.groupBy(*keys_of(stage), start_of(stage)).agg(*columns(c.sql for c in stage.columns))
+    marks = [F.col(MARK.format(i)).alias(f"m{i}") for i in range(stage.marks)]
+    return rows.groupBy(*keys_of(stage), start_of(stage), *marks).agg(*columns(c.sql for c in stage.columns))
 
 
 def keys_of(stage: PartialStage) -> list[Column]:
@@ -50,40 +50,18 @@ def columns(texts: Iterable[str]) -> list[Column]:
     return [F.expr(sql).alias(f"p{i}") for i, sql in enumerate(texts)]
 
 
-def shards(rows: DataFrame, stage: PartialStage) -> DataFrame:
-    """Rows grouped by key, slice and the predicates that they pass, so that each is aggregated once (000 §5.3).
-
-    The predicates are bits of as many numbers as it takes.
-    """
-    groups = [stage.predicates[i : i + BITS] for i in range(0, len(stage.predicates), BITS)]
-    marks = [MARK.format(i) for i in range(len(groups))]
-    marked = rows.select("*", *(F.expr(bits_of(group)).alias(mark) for mark, group in zip(marks, groups, strict=True)))
-    passing = marked if None in stage.predicates else marked.where(" OR ".join(f"{mark} <> 0" for mark in marks))
-    return passing.groupBy(*keys_of(stage), *marks, start_of(stage)).agg(*columns(c.sql for c in stage.columns))
+def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """The rows that pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3)."""
+    groups = [stage.predicates[i : i + MARK_BITS] for i in range(0, len(stage.predicates), MARK_BITS)]
+    marks = [F.expr(bits_of(group)).alias(MARK.format(i)) for i, group in enumerate(groups)]
+    found = rows.select("*", *marks)
+    return found.where(" OR ".join(f"{MARK.format(i)} <> 0" for i in range(stage.marks)))
 
 
 def bits_of(predicates: Sequence[str | None]) -> str:
     """Spark SQL for a number whose bits say which predicates a row passes."""
     return " | ".join(f"IF({predicate}, {1 << i}L, 0L)" if predicate else f"{1 << i}L"
                       for i, predicate in enumerate(predicates))
-
-
-def by_predicate(found: DataFrame, stage: PartialStage) -> DataFrame:
-    """The slices of each predicate, its number being the last key: a shard goes to every predicate that it passes.
-
-    Shards of a slice are merged here where Spark can, so that fewer slices go to Python, which merges any other.
-    """
-    numbers = F.array(*(F.expr(f"IF({MARK.format(i // BITS)} & {1 << i % BITS}L <> 0, {i}, NULL)")
-                        for i in range(len(stage.predicates))))
-    keys = [f"k{i}" for i in range(len(stage.keys))]
-    values = [f"p{i}" for i in range(len(stage.columns))]
-    number = F.explode(F.array_compact(numbers)).alias(f"k{len(keys)}")
-    placed = by_key(found.select(*keys, number, SLICE, *values), len(keys) + 1)
-    merges = merging(stage.components)
-    if merges is None:
-        return placed
-    merged = columns(merges[column.plain].format(value) for column, value in zip(stage.columns, values, strict=True))
-    return placed.groupBy(*keys, f"k{len(keys)}", SLICE).agg(*merged)  # needs no shuffle
 
 
 def by_key(slices: DataFrame, keys: int) -> DataFrame:

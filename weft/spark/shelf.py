@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from weft.catalog.database import Catalog
 from weft.catalog.kept import LEASE, expired, forget, known
 from weft.errors import RunError
-from weft.spark.partial import SLICE, by_key, columns, merging
+from weft.spark.partial import SLICE, columns, merging
 from weft.spark.session import set_for_a_while
 from weft.stages.definition import Column, PartialStage
 
@@ -35,10 +35,13 @@ def filling(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
 
 def chosen(slices: DataFrame, texts: Sequence[str], stage: PartialStage) -> DataFrame:
     """Kept slices as the stage itself would give them."""
-    keys = [f"k{i}" for i in range(len(stage.keys) + (stage.sharing == "shards"))]
     places = (texts.index(column.sql) for column in stage.columns)
-    found = slices.select(*keys, SLICE, *(F.col(f"p{place}").alias(f"p{i}") for i, place in enumerate(places)))
-    return by_key(found, len(keys)) if stage.sharing == "shards" else found
+    return slices.select(*named(stage), *(F.col(f"p{place}").alias(f"p{i}") for i, place in enumerate(places)))
+
+
+def named(stage: PartialStage) -> list[str]:
+    """The columns that tell slices apart."""
+    return [*(f"k{i}" for i in range(len(stage.keys))), SLICE, *(f"m{i}" for i in range(stage.marks))]
 
 
 def merged(slices: DataFrame, stage: PartialStage) -> DataFrame:
@@ -46,9 +49,8 @@ def merged(slices: DataFrame, stage: PartialStage) -> DataFrame:
     merges = merging(stage.components)
     if merges is None or not all(column.plain in merges for column in stage.columns):
         return slices
-    keys = [f"k{i}" for i in range(len(stage.keys) + (stage.sharing == "shards"))]
     values = columns(merges[column.plain].format(f"p{i}") for i, column in enumerate(stage.columns))
-    return slices.groupBy(*keys, SLICE).agg(*values)
+    return slices.groupBy(*named(stage)).agg(*values)
 
 
 def save(spark: SparkSession, rows: DataFrame, folder: Path) -> None:

@@ -17,9 +17,6 @@ from weft.model.workload import Bound
 from weft.optimize.predicates import share_predicates
 from weft.stages.definition import AnswerStage, Asked, Column, FinalStage, PartialStage
 
-# How many times as many answers may be folded as are asked for, rather than read the slices once more.
-WASTE = 1.25
-
 
 @dataclass(frozen=True)
 class ScanStages:
@@ -102,10 +99,11 @@ def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) ->
     """The final stage of a tree and the projections of its answers."""
     answers = answer_stages(tree, partial)
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
-    final = final_stage(len(partial.keys) + (partial.sharing == "shards"), tree.windows, components, ansi, forced)
+    final = final_stage(len(partial.keys), tree.windows, components, ansi, forced)
     every = tuple(range(len(tree.windows)))
-    numbers = range(len(partial.predicates)) if partial.sharing == "filters" else ()
-    return TreeStages(replace(final, predicates=tuple((number, every) for number in numbers)), answers)
+    numbers = range(len(partial.predicates)) if partial.numbered else ()
+    predicates = tuple((number, every) for number in numbers)
+    return TreeStages(replace(final, predicates=predicates, marks=partial.marks), answers)
 
 
 def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -122,29 +120,7 @@ def answer_stages(tree: Tree, partial: PartialStage) -> tuple[AnswerStage, ...]:
     for bound in tree.queries:
         query = bound.query
         groups.setdefault(projection(bound), []).append(Asked(query.name, query.window, numbers[query.where]))
-    cut = gridded if partial.sharing == "shards" else lambda group: [tuple(group)]
-    return tuple(replace(p, queries=asked) for p, group in groups.items() for asked in cut(group))
-
-
-def gridded(queries: Sequence[Asked]) -> list[tuple[Asked, ...]]:
-    """Queries that are answered together from shards. For each of their predicates each of their windows is folded:
-    predicates that ask for other windows stand apart where too many answers would be folded that nobody asks for."""
-    asking: dict[int, list[Asked]] = {}
-    for asked in queries:
-        asking.setdefault(asked.predicate, []).append(asked)
-    grids: list[list[Asked]] = []
-    for found in asking.values():
-        home = next((grid for grid in grids if places(grid + found) <= WASTE * len(grid + found)), None)
-        if home is None:
-            grids.append(found)
-        else:
-            home += found
-    return [tuple(grid) for grid in grids]
-
-
-def places(queries: Sequence[Asked]) -> int:
-    """How many pairs of a predicate and a window are folded for queries."""
-    return len({asked.predicate for asked in queries}) * len({asked.window for asked in queries})
+    return tuple(replace(stage, queries=tuple(asked)) for stage, asked in groups.items())
 
 
 def projection(bound: Bound) -> AnswerStage:
@@ -189,7 +165,7 @@ def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
     chosen = algorithms_on(windows, final.windows, final.algorithms)
     algorithms = tuple(tuple(names[i] for i in place) for names in chosen)
     predicates = asked_windows(stage, windows) if final.predicates else ()
-    return FinalStage(final.keys, windows, stage.components, final.ansi, algorithms, final.forced, predicates)
+    return replace(final, windows=windows, components=stage.components, algorithms=algorithms, predicates=predicates)
 
 
 def asked_windows(stage: AnswerStage, windows: Sequence[Window]) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -10,6 +10,8 @@ from weft.final.base import Forced
 from weft.model.query import Output
 from weft.model.window import Window
 
+MARK_BITS = 62  # of a bigint, without its sign
+
 
 class Column(NamedTuple):
     """A column of the slices: what it is, for which predicate if that matters, and the SQL that computes it."""
@@ -25,7 +27,8 @@ class PartialStage:
 
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
-    "filters", each having columns of its own, or by "shards", slices bearing the predicate's number as one more key.
+    "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
+    own, whose marks say in bits which those are.
     """
 
     source: str
@@ -44,6 +47,11 @@ class PartialStage:
         """Whether answers bear the number of their predicate."""
         return len(self.predicates) > 1
 
+    @property
+    def marks(self) -> int:
+        """How many numbers it takes to mark a slice with the predicates that its rows pass."""
+        return -(-len(self.predicates) // MARK_BITS) if self.sharing == "shards" else 0
+
 
 @dataclass(frozen=True)
 class FinalStage:
@@ -51,7 +59,8 @@ class FinalStage:
 
     `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
-    slices have a count of rows and the components' columns for each of them, and answers bear the predicate's number.
+    answers bear the predicate's number. Slices then have as many `marks`, or without marks a count of rows and the
+    components' columns for each predicate.
     """
 
     keys: int
@@ -61,6 +70,7 @@ class FinalStage:
     algorithms: tuple[tuple[str, ...], ...]
     forced: Forced = ()
     predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    marks: int = 0
 
     @property
     def sends_rows(self) -> bool:

@@ -1,4 +1,4 @@
-"""Queries of several predicates as stages: which columns a slice has, and which windows are folded for whom."""
+"""Queries of several predicates as stages: which columns a slice has, and what folds their windows."""
 
 from __future__ import annotations
 
@@ -8,27 +8,6 @@ from hypothesis import strategies as st
 from weft.final.layout import algorithms_on, grids
 from weft.model.window import Window
 from weft.optimize.predicates import MOST_COLUMNS, share_predicates
-from weft.stages.build import WASTE, gridded, places
-from weft.stages.definition import Asked
-
-asked = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=1, max_size=40, unique=True)
-
-
-@given(asked)
-def test_grids_hold_every_query_once_and_waste_little(pairs):
-    queries = [Asked(f"q{i}", Window(60 * minutes, 60), number) for i, (number, minutes) in enumerate(pairs)]
-    found = gridded(queries)
-    assert sorted(a.name for grid in found for a in grid) == sorted(a.name for a in queries)
-    for grid in found:
-        alone = len({a.predicate for a in grid}) == 1
-        assert alone or places(grid) <= WASTE * len(grid)
-    homes = [{a.predicate for a in grid} for grid in found]
-    assert sum(map(len, homes)) == len(set().union(*homes)), "a predicate's queries stand together"
-
-
-def test_predicates_that_ask_for_the_same_windows_are_one_grid():
-    queries = [Asked(f"q{p}_{w}", Window(60 * w, 60), p) for p in range(50) for w in (1, 2, 3)]
-    assert len(gridded(queries)) == 1
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=12, unique=True), st.data())
