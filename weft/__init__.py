@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.errors import CheckError, ParseError, QueryError, RefusedError, RunError, SourceError, WeftError
+    from weft.errors import (
+        CatalogError,
+        CheckError,
+        ParseError,
+        QueryError,
+        RefusedError,
+        RunError,
+        SourceError,
+        WeftError,
+    )
     from weft.loom import Loom
     from weft.model import Query, Window
 
@@ -14,6 +23,7 @@ _HOMES = {
     "Loom": "weft.loom",
     "Query": "weft.model",
     "Window": "weft.model",
+    "CatalogError": "weft.errors",
     "CheckError": "weft.errors",
     "ParseError": "weft.errors",
     "QueryError": "weft.errors",
@@ -23,6 +33,7 @@ _HOMES = {
     "WeftError": "weft.errors",
 }
 __all__ = [
+    "CatalogError",
     "CheckError",
     "Loom",
     "ParseError",

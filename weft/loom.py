@@ -9,9 +9,10 @@ from difflib import get_close_matches
 from os import PathLike
 from os.path import abspath
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from weft.catalog.statistics import Origin, Sizes
-from weft.catalog.store import Rows, Store, open_store
+from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, QueryError, SourceError
 from weft.final.choose import forced_pairs
@@ -28,6 +29,7 @@ from weft.spark.batch import Part, Results, parts_of
 from weft.spark.check import Checker
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
+from weft.spark.observe import watched
 from weft.spark.partial import run_partial
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
@@ -139,7 +141,8 @@ class Loom:
             head = group[0]
             found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
             if self._store:
-                self._store.keep(Rows(*scan_key(head)), Sizes(found.rows, found.keys, found.span), Origin.MEASURED)
+                sizes = Sizes(found.rows, found.keys, found.span)
+                self._store.keep([(Rows(*scan_key(head)), sizes)], Origin.MEASURED)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
     def _recall(self, queries: Iterable[Bound]) -> None:
@@ -189,7 +192,7 @@ class Loom:
             parts, read = self._from_kept(stages, lambda text: tell(0, 1, text))
         else:
             parts = parts_of(stages, self._slices)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
+        report = () if sink is None else self._written(parts, sink_of(sink), tell)
         return Results(parts, report, read)
 
     def _slices(self, stage: PartialStage) -> DataFrame:
@@ -204,6 +207,18 @@ class Loom:
         with told():
             keeper = Keeper(self.spark, catalog, found, say)
             return parts_of(stages, keeper.slices), keeper.report
+
+    def _written(self, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
+        """What `write` reports; the sizes of what it wrote go to the store."""
+        if not self._store:
+            return write(self.spark, parts, sink, progress)
+        seen, watches = watched(parts)
+        report = write(self.spark, seen, sink, progress)
+        try:
+            self._store.keep_run([found for watch in watches for found in watch.sizes()])
+        except CatalogError as error:  # the answers are in place, and sizes only help to plan
+            warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
+        return report
 
     def verify(
         self,

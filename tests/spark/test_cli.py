@@ -62,6 +62,8 @@ def test_run_writes_every_query(weft: Weft) -> None:
     assert sorted(item["query"] for item in report) == QUERIES
     for item in report:
         assert pq.read_table(item["path"]).num_rows > 0
+    kept = json.loads(weft("catalog", "--json").stdout)["queries"]
+    assert [item["name"] for item in kept] == QUERIES and {item["plan"] for item in kept} == {1}
 
 
 def test_run_writes_one_query_elsewhere(weft: Weft) -> None:

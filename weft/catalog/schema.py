@@ -43,9 +43,10 @@ FIRST = (
     """CREATE TABLE statistics (
         id INTEGER PRIMARY KEY, source TEXT NOT NULL, predicate INTEGER REFERENCES expressions,
         time INTEGER NOT NULL REFERENCES expressions, expression_set INTEGER NOT NULL REFERENCES expression_sets,
-        origin TEXT NOT NULL, rows REAL, keys REAL, span REAL, slices REAL, taken TEXT NOT NULL) STRICT""",
+        origin TEXT NOT NULL, node INTEGER REFERENCES nodes,
+        rows REAL, keys REAL, span REAL, slices REAL, taken TEXT NOT NULL) STRICT""",
     """CREATE UNIQUE INDEX measured ON statistics (
-        source, coalesce(predicate, 0), time, expression_set, origin)""",
+        source, coalesce(predicate, 0), time, expression_set, origin, coalesce(node, 0))""",
 )
 
 # What incremental runs keep (002 Algorithm 1): a shelf holds the slices of one partial stage in generations, each of

@@ -41,13 +41,14 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Kept:
-    """The sizes of a grouping in texts, how they are known and since when."""
+    """The sizes of a grouping in texts, how they are known, if by a run then of which node's slices, since when."""
 
     source: str
     predicate: str | None
     time: str
     keys: tuple[str, ...]
     origin: Origin
+    node: int | None
     sizes: Sizes
     taken: str
 
@@ -56,14 +57,15 @@ class Kept:
 OF = "source = ? AND predicate IS ? AND time = ? AND expression_set = ?"
 
 
-def keep_sizes(catalog: Catalog, grouping: Grouping, origin: Origin, sizes: Sizes) -> None:
+def keep_sizes(catalog: Catalog, grouping: Grouping, origin: Origin, sizes: Sizes, node: int | None = None) -> None:
     """Put down the sizes of a grouping in place of those known in the same way."""
-    values = (grouping.source, grouping.predicate, grouping.time, grouping.expression_set, origin.value)
+    values = (grouping.source, grouping.predicate, grouping.time, grouping.expression_set, origin.value, node)
     with catalog.changing():
-        catalog.change(f"DELETE FROM statistics WHERE {OF} AND origin = ?", values)
+        catalog.change(f"DELETE FROM statistics WHERE {OF} AND origin = ? AND node IS ?", values)
         catalog.change(
-            """INSERT INTO statistics (source, predicate, time, expression_set, origin, rows, keys, span, slices, taken)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            """INSERT INTO statistics
+               (source, predicate, time, expression_set, origin, node, rows, keys, span, slices, taken)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (*values, sizes.rows, sizes.keys, sizes.span, sizes.slices, now()))
 
 
@@ -86,7 +88,7 @@ def whole(sizes: Sizes) -> Statistics | None:
 def statistics(catalog: Catalog) -> list[Kept]:
     """All sizes, by source, predicate and keys."""
     texts, sets = dict(catalog.rows("SELECT id, text FROM expressions")), set_texts(catalog)
-    sql = """SELECT source, predicate, time, expression_set, origin, rows, keys, span, slices, taken FROM statistics
-             ORDER BY source, predicate, expression_set, taken"""
-    return [Kept(source, texts.get(predicate), texts[time], sets[keys], Origin(origin), Sizes(*sizes), taken)
-            for source, predicate, time, keys, origin, *sizes, taken in catalog.rows(sql)]
+    sql = """SELECT source, predicate, time, expression_set, origin, node, rows, keys, span, slices, taken
+             FROM statistics ORDER BY source, predicate, expression_set, taken, id"""
+    return [Kept(source, texts.get(predicate), texts[time], sets[keys], Origin(origin), node, Sizes(*sizes), taken)
+            for source, predicate, time, keys, origin, node, *sizes, taken in catalog.rows(sql)]

@@ -20,6 +20,10 @@ from weft.stages.definition import PartialStage
 from weft.stages.explain import Explanation
 
 
+class CatalogWarning(UserWarning):
+    """A run is done, and the catalog could not keep what it found out."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows of a source that pass a predicate, by time and keys, in SQL."""
@@ -59,13 +63,18 @@ class Store:
         grouping = self._find(rows)
         return whole(sizes_of(self.catalog, grouping)) if grouping else None
 
-    def keep(self, rows: Rows, sizes: Sizes, origin: Origin) -> None:
-        """Put down what was found out about these rows."""
+    def keep(self, found: Iterable[tuple[Rows, Sizes]], origin: Origin) -> None:
+        """Put down what was found out about rows, in one transaction."""
         with self.catalog.changing():
-            keys = keep_set(self.catalog, rows.source, (self._expression(rows.source, key) for key in rows.keys))
-            where = self._expression(rows.source, rows.where) if rows.where else None
-            grouping = Grouping(rows.source, where, self._expression(rows.source, rows.time), keys)
-            keep_sizes(self.catalog, grouping, origin, sizes)
+            for rows, sizes in found:
+                keep_sizes(self.catalog, self._grouping(rows), origin, sizes)
+
+    def keep_run(self, found: Iterable[tuple[PartialStage, int, Sizes]]) -> None:
+        """Put down the sizes that a run found of partial stages, for each of their predicates by its number."""
+        with self.catalog.changing():
+            for partial, number, sizes in found:
+                rows = Rows(partial.source, partial.predicates[number], partial.time, partial.keys)
+                keep_sizes(self.catalog, self._grouping(rows), Origin.RUN, sizes, self._node(partial))
 
     def record(self, optimizer: str, queries: Iterable[Query], stages: Sequence[ScanStages],
                explain: Callable[[], Explanation]) -> int:
@@ -97,6 +106,14 @@ class Store:
 
     def _expression(self, source: str, text: str) -> int:
         return keep_expression(self.catalog, source, self.identity(source, text), text)
+
+    def _grouping(self, rows: Rows) -> Grouping:
+        """The rows in ids, which are known from now on."""
+        def kept(text: str) -> int:
+            return self._expression(rows.source, text)
+
+        keys = keep_set(self.catalog, rows.source, map(kept, rows.keys))
+        return Grouping(rows.source, kept(rows.where) if rows.where else None, kept(rows.time), keys)
 
     def _find(self, rows: Rows) -> Grouping | None:
         """The rows in ids, if all of their expressions are known."""

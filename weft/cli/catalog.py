@@ -150,20 +150,20 @@ def show_expressions(catalog: Catalog, _: bool) -> Shown:
 def show_statistics(catalog: Catalog, _: bool) -> Shown:
     """What is known of the sizes of groupings."""
     found = statistics(catalog)
-    table = columns("source", "where", "by", "known by", "rows", "keys", "hours", "slices", "since")
+    table = columns("source", "where", "by", "known by", "node", "rows", "keys", "hours", "slices", "since")
     for one in found:
         sizes = one.sizes
-        hours = None if sizes.span is None else sizes.span / 3.6e9
+        hours = "–" if sizes.span is None else f"{sizes.span / 3.6e9:.3g}"
         table.add_row(one.source, one.predicate or "–", ", ".join(one.keys) or "(no keys)", one.origin.value,
-                      number(sizes.rows), number(sizes.keys), "–" if hours is None else f"{hours:.3g}",
-                      number(sizes.slices), moment(one.taken))
+                      str(one.node or "–"), number(sizes.rows), number(sizes.keys), hours, number(sizes.slices),
+                      moment(one.taken))
     return Shown([statistics_dict(one) for one in found], (table,))
 
 
 def statistics_dict(one: Kept) -> dict[str, Any]:
     """The sizes of a grouping as plain values; the span is in microseconds."""
     return {"source": one.source, "where": one.predicate, "time": one.time, "by": list(one.keys),
-            "origin": one.origin.value, **asdict(one.sizes), "taken": one.taken}
+            "origin": one.origin.value, "node": one.node, **asdict(one.sizes), "taken": one.taken}
 
 
 def show_plans(catalog: Catalog, _: bool) -> Shown:

@@ -101,8 +101,8 @@ SinkOption = Annotated[
 ]
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", metavar="DIR", help="Keep the catalog there instead of in the project's .weft; "
-                 '"" keeps none.', show_default=False),
+    typer.Option("--store", metavar="DIR", help="The folder of the catalog, instead of the project's .weft; "
+                 '"" is for none.', show_default=False),
 ]
 IncrementalOption = Annotated[
     bool,

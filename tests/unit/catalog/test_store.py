@@ -152,7 +152,7 @@ def test_a_digest_is_the_same_in_every_process(store, record):
 def test_sizes_are_recalled_by_meaning(store):
     rows = Rows("trades", "price > 100", "ts", ("symbol", "venue"))
     assert store.known(rows) is None
-    store.keep(rows, Sizes(10, 2, 60, None), Origin.MEASURED)
+    store.keep([(rows, Sizes(10, 2, 60, None))], Origin.MEASURED)
     assert store.known(Rows("trades", "100 < price", "ts", ("venue", "symbol"))) == Statistics(10, 2, 60)
     assert store.known(Rows("trades", None, "ts", ("symbol", "venue"))) is None
     assert store.known(Rows("trades", "price > 100", "ts", ("symbol",))) is None
@@ -161,22 +161,35 @@ def test_sizes_are_recalled_by_meaning(store):
 
 
 def test_what_was_counted_comes_before_what_was_sampled(store):
-    store.keep(TRADES, Sizes(100, 20, 50), Origin.SAMPLE)
+    store.keep([(TRADES, Sizes(100, 20, 50))], Origin.SAMPLE)
     assert store.known(TRADES) == Statistics(100, 20, 50)
-    store.keep(TRADES, Sizes(90, 18, 60), Origin.MEASURED)
-    store.keep(TRADES, Sizes(100, 21, 50), Origin.SAMPLE)
+    store.keep([(TRADES, Sizes(90, 18, 60))], Origin.MEASURED)
+    store.keep([(TRADES, Sizes(100, 21, 50))], Origin.SAMPLE)
     assert store.known(TRADES) == Statistics(90, 18, 60)
-    store.keep(TRADES, Sizes(None, 19, 61, slices=7), Origin.RUN)
+    (scan,) = explained(bound("a")).stages
+    store.keep_run([(scan.partial, 0, Sizes(None, 19, 61, 7))])
     assert store.known(TRADES) == Statistics(90, 19, 61), "the newest, and what it leaves open from the one before"
-    store.keep(TRADES, Sizes(95, 17, 62), Origin.MEASURED)
+    store.keep([(TRADES, Sizes(95, 17, 62))], Origin.MEASURED)
     assert store.known(TRADES) == Statistics(95, 17, 62)
     assert sorted(one.origin for one in statistics(store.catalog)) == ["measured", "run", "sample"]
 
 
+def test_runs_leave_the_sizes_of_each_node(store):
+    """Two scans of the same rows that cut time differently: what one does not count, the other may."""
+    odd = bound("odd", call="max")
+    odd = replace(odd, query=replace(odd.query, window=Window(10 * MINUTE, 7 * MINUTE)))
+    (fine,), (coarse,) = (explained(query).stages for query in (bound("a", call="avg"), odd))
+    for slices in (80, 90):
+        store.keep_run([(fine.partial, 0, Sizes(500, 3, 60, slices)), (coarse.partial, 0, Sizes(None, 3, 70, 20))])
+    assert sorted(one.sizes.slices for one in statistics(store.catalog)) == [20, 90]
+    assert len({one.node for one in statistics(store.catalog)}) == 2
+    assert store.known(TRADES) == Statistics(500, 3, 70)
+
+
 def test_sizes_that_are_not_all_known_are_not_planned_with(store):
-    store.keep(TRADES, Sizes(keys=5, slices=9), Origin.RUN)
+    store.keep([(TRADES, Sizes(keys=5))], Origin.SAMPLE)
     assert store.known(TRADES) is None
-    store.keep(TRADES, Sizes(0, 0, 0), Origin.MEASURED)
+    store.keep([(TRADES, Sizes(0, 0, 0))], Origin.MEASURED)
     assert store.known(TRADES) == Statistics(1, 1, 1), "rates are divided by them"
 
 

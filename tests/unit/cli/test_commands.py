@@ -320,6 +320,37 @@ def test_version_and_help() -> None:
         assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout
 
 
+def test_run_keeps_its_catalog_in_the_project(weft: Weft, loom: FakeLoom, tmp_path: Path) -> None:
+    assert weft("run", "--sink", "noop").exit_code == 0
+    assert loom.store == tmp_path / ".weft" and loom.closed
+
+
+@pytest.mark.parametrize("text", ["there", ""])
+def test_run_keeps_its_catalog_elsewhere_or_none(weft: Weft, loom: FakeLoom, text: str) -> None:
+    assert weft("run", "--sink", "noop", "--store", text).exit_code == 0
+    assert loom.store == (Path(text) if text else None)
+
+
+def test_queries_at_fault_reach_no_catalog(weft: Weft, loom: FakeLoom) -> None:
+    break_two_queries()
+    assert weft("run").exit_code == 1 and loom.store is None
+
+
+@pytest.mark.parametrize("command", ["check", "verify", "plan"])
+def test_other_commands_keep_nothing(weft: Weft, loom: FakeLoom, command: str) -> None:
+    assert weft(command).exit_code == 0 and loom.store is None
+
+
+def test_plan_reads_a_catalog_that_is_there_and_makes_one_for_what_it_measures(weft: Weft, loom: FakeLoom,
+                                                                               tmp_path: Path) -> None:
+    (tmp_path / ".weft").mkdir()
+    (tmp_path / ".weft" / "catalog.db").touch()
+    weft("plan")
+    assert loom.store == tmp_path / ".weft"
+    weft("plan", "--measure", "--store", "new")
+    assert loom.store == Path("new")
+
+
 def test_an_incremental_run_says_what_it_read(weft: Weft) -> None:
     assert "trades: 1 of 3 files read in 0.2 s" in weft("run", "--incremental").stdout
     assert json.loads(weft("run", "--incremental", "--json").stdout)["sources"][0]["new_files"] == 1
