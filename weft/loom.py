@@ -25,12 +25,13 @@ from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Part, Results, parts_of
+from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
-from weft.spark.observe import watched
+from weft.spark.observe import Watches
 from weft.spark.partial import run_partial
+from weft.spark.samples import Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import require_files, require_store, snapshot_of
@@ -71,6 +72,7 @@ class Loom:
         self._schemas: dict[str, SourceSchema] = {}
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
+        self._samples = Samples(self._frames, self._statistics)
         self._store: Store | None = None
         if store is not None:
             self.attach(store)
@@ -128,7 +130,10 @@ class Loom:
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
-        plan = replace(plan_workload(workload, chosen, self._model, projection), forced=forced_pairs(algorithm))
+        if chosen.across:
+            self._samples.take(workload)
+        found = plan_workload(workload, chosen, self._model, projection, self._samples.size)
+        plan = replace(found, forced=forced_pairs(algorithm))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
 
@@ -153,7 +158,8 @@ class Loom:
 
     def _model(self, bound: Bound) -> SparkModel:
         key = scan_key(bound)
-        found = self._statistics.get(key, ASSUMED)
+        query = bound.query
+        found = self._samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
         together = [b for b in self._queries.values() if scan_key(b) == key]
         components = {c for b in together for c in b.components}
         return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
@@ -165,7 +171,8 @@ class Loom:
         return self._explained(plan, build(plan, self._ansi))
 
     def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
-        return Explanation(plan, stages, account_plan(plan, self._model, projection, self._statistics))
+        found = account_plan(plan, self._model, projection, self._statistics, self._samples.size)
+        return Explanation(plan, stages, found)
 
     def run(
         self,
@@ -187,18 +194,19 @@ class Loom:
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
+        watches = Watches() if self._store and sink is not None else None
         read: tuple[dict, ...] = ()
         if incremental:
-            parts, read = self._from_kept(stages, lambda text: tell(0, 1, text))
+            parts, read = self._from_kept(stages, watches or unwatched, lambda text: tell(0, 1, text))
         else:
-            parts = parts_of(stages, self._slices)
-        report = () if sink is None else self._written(parts, sink_of(sink), tell)
+            parts = parts_of(stages, self._slices, watches or unwatched)
+        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
+        if watches:
+            self._keep_sizes(watches)
         return Results(parts, report, read)
 
-    def _slices(self, stage: PartialStage) -> DataFrame:
-        return run_partial(self._frames[stage.source], stage)
-
-    def _from_kept(self, stages: tuple[ScanStages, ...], say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple]:
+    def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
+                   say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
         catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
@@ -206,19 +214,18 @@ class Loom:
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
         with told():
             keeper = Keeper(self.spark, catalog, found, say)
-            return parts_of(stages, keeper.slices), keeper.report
+            return parts_of(stages, keeper.slices, watch), keeper.report
 
-    def _written(self, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
-        """What `write` reports; the sizes of what it wrote go to the store."""
-        if not self._store:
-            return write(self.spark, parts, sink, progress)
-        seen, watches = watched(parts)
-        report = write(self.spark, seen, sink, progress)
+    def _slices(self, stage: PartialStage) -> DataFrame:
+        return run_partial(self._frames[stage.source], stage)
+
+    def _keep_sizes(self, watches: Watches) -> None:
+        """Put what a run found out into the store."""
+        assert self._store
         try:
-            self._store.keep_run([found for watch in watches for found in watch.sizes()])
+            self._store.keep_run(watches.sizes())
         except CatalogError as error:  # the answers are in place, and sizes only help to plan
             warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=3)
-        return report
 
     def verify(
         self,

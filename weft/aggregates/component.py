@@ -30,7 +30,8 @@ class Component:
 
     @property
     def merges(self) -> tuple[str, ...] | None:
-        """Spark aggregates that make one state of several, a `{}` for each column; None where only a kernel can."""
+        """Spark aggregates that make one state of several, `{0}` being the first column; None where only a kernel can.
+        """
         decimal = self.type.startswith("decimal")
         return None if decimal and self.monoid == "add" else MERGES.get(self.monoid)
 
@@ -39,13 +40,24 @@ class Component:
 
 
 GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
-MERGES = {"count": ("sum({})",), "add": ("sum({})",), "min": ("min({})",), "max": ("max({})",),
-          "bit_and": ("bit_and({})",), "bit_or": ("bit_or({})",), "bit_xor": ("bit_xor({})",)}
+MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "max": ("max({0})",),
+          "min_by": ("min_by({0}, {1})", "min({1})"), "max_by": ("max_by({0}, {1})", "max({1})"),
+          "bit_and": ("bit_and({0})",), "bit_or": ("bit_or({0})",), "bit_xor": ("bit_xor({0})",)}
 
 
 def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
     """Each column under GUARD, where it may raise an error on rows that nobody gave it."""
     return {plain: guarded for c in components for plain, guarded in zip(c.columns, c.guarded, strict=False)}
+
+
+def merging(components: Iterable[Component]) -> dict[str, tuple[str, tuple[str, ...]]] | None:
+    """How Spark makes one slice of several, None where it cannot: for each column an aggregate and what it reads."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for component in components:
+        if component.merges is None:
+            return None
+        found |= {c: (sql, component.columns) for c, sql in zip(component.columns, component.merges, strict=True)}
+    return found
 
 
 def columns_of(components: Iterable[Component]) -> tuple[str, ...]:

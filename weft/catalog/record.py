@@ -33,16 +33,11 @@ class Placed:
         return tuple(asked.name for tree in self.stages.trees for stage in tree.answers for asked in stage.queries)
 
 
-def children(stages: ScanStages) -> tuple[ScanStages, ...]:
-    """The scans that are computed from this one's slices; so far every scan reads its source."""
-    return ()
-
-
 def walk(stages: ScanStages, make: Callable[[PartialStage], int], parent: int | None = None) -> Iterator[Placed]:
     """A scan and all that is computed from it, parents first; `make` gives a partial stage's node."""
     node = make(stages.partial)
     yield Placed(stages, node, parent)
-    for child in children(stages):
+    for child in stages.derived:
         yield from walk(child, make, node)
 
 
@@ -86,4 +81,4 @@ def signed(scan: ScanStages, identity: Identity) -> list[Any]:
     trees = [[[astuple(w) for w in tree.final.windows], tree.final.algorithms, tree.final.ansi,
               [[[(a.name, astuple(a.window), a.predicate) for a in stage.queries], stage.calls, stage.having,
                 [astuple(o) for o in stage.outputs]] for stage in tree.answers]] for tree in scan.trees]
-    return [head, trees, [signed(child, identity) for child in children(scan)]]
+    return [head, trees, [signed(child, identity) for child in scan.derived]]

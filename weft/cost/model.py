@@ -97,7 +97,8 @@ class SparkModel:
     A tree pays for its scan, and for every slice once a projection (its way to Python) and once a slide (cells of that
     length are made of it). A key has no more slices than rows: edges without a row before them make none. What folding
     and delivering answers costs is the same in any plan. `components` and `predicates` are how many a scan of all
-    queries has: each predicate has slices of its own, as if it let every row pass.
+    queries has: each predicate has slices of its own, as if it let every row pass. `fine` is how often time is cut at
+    least, for those that read the slices; `feed` how many slices of another grouping it reads in place of rows.
     """
 
     rate: float
@@ -105,6 +106,8 @@ class SparkModel:
     span: float
     components: int = 4
     predicates: int = 1
+    fine: float = 0.0
+    feed: float | None = None
     costs: SparkCosts = field(default_factory=lambda: current_figures().spark)
     name: str = "spark"
 
@@ -123,12 +126,13 @@ class SparkModel:
 
     def slices(self, edge_rate: Any) -> Any:
         """The slices of all keys that hold a row, for rows that come at random."""
-        cells = self.keys * edge_rate
+        cells = self.keys * np.maximum(edge_rate, self.fine)
         return self.predicates * cells * -np.expm1(-self.rate / cells)
 
     def scan(self, edge_rate: Any) -> Any:
         """Reading, grouping and emitting slices."""
-        rows = self.rate * (self.costs.row + self.components * self.costs.component)
+        read = self.rate if self.feed is None else self.feed
+        rows = read * (self.costs.row + self.components * self.costs.component)
         return (rows + self.slices(edge_rate) * self.costs.emit) * 1e-9 + self.costs.stage / self.span
 
     def taken(self, edge_rate: Any) -> Any:
@@ -154,8 +158,8 @@ class SparkModel:
         return self.answers(windows) * self.costs.answer * 1e-9
 
     def alone(self) -> SparkModel:
-        """With one predicate only."""
-        return replace(self, predicates=1)
+        """With one predicate only, from the source and for itself."""
+        return replace(self, predicates=1, fine=0.0, feed=None)
 
 
 ONE_RANGE = ("two_stacks", "daba", "panes_inv")

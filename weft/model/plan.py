@@ -26,24 +26,51 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scan:
-    """One pass over a source: queries with the same time and grouping."""
+    """One grouping of a source's rows: queries with the same time and keys, and scans derived from its slices.
+
+    A derived scan has fewer keys and reads this one's slices instead of the source. A scan without trees is there for
+    those derived from it only: `union` names its keys.
+    """
 
     trees: tuple[Tree, ...]
+    derived: tuple[Scan, ...] = ()
+    union: tuple[str, ...] = ()
 
     @property
     def queries(self) -> tuple[Bound, ...]:
-        """Every query that reads the scan."""
+        """Every query that reads its slices."""
         return tuple(b for tree in self.trees for b in tree.queries)
 
     @property
+    def nodes(self) -> tuple[Scan, ...]:
+        """This scan and all that are derived from it, each before its own."""
+        return (self, *(node for scan in self.derived for node in scan.nodes))
+
+    @property
+    def served(self) -> tuple[Bound, ...]:
+        """Every query that its slices serve, directly or through derived ones."""
+        return tuple(b for node in self.nodes for b in node.queries)
+
+    @property
     def head(self) -> Bound:
-        """A query that stands for all: they agree on source, time and keys."""
-        return self.trees[0].queries[0]
+        """A query that stands for all: they agree on source and time."""
+        return self.served[0]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What its slices are grouped by."""
+        return self.union or self.head.query.keys
+
+    @property
+    def key_types(self) -> tuple[str, ...]:
+        """The types of its keys."""
+        types = {key: kind for b in self.served for key, kind in zip(b.query.keys, b.key_types, strict=True)}
+        return tuple(types[key] for key in self.keys)
 
     @property
     def predicates(self) -> tuple[str | None, ...]:
-        """The distinct predicates of its queries, in order; None for that of all rows."""
-        return tuple(dict.fromkeys(b.query.where for b in self.queries))
+        """The distinct predicates of the queries it serves, in order; None for that of all rows."""
+        return tuple(dict.fromkeys(b.query.where for b in self.served))
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -51,23 +78,33 @@ class Scan:
         return tuple(sorted({w for tree in self.trees for w in tree.windows}))
 
     @property
+    def cut_for(self) -> tuple[Window, ...]:
+        """The distinct windows that its slices are cut for: its own and those of the scans derived from it."""
+        return tuple(sorted({b.query.window for b in self.served}))
+
+    @property
     def components(self) -> tuple[Component, ...]:
-        """The distinct components of all queries, in order."""
-        return tuple(dict.fromkeys(c for b in self.queries for c in b.components))
+        """The distinct components of all queries that it serves, in order."""
+        return tuple(dict.fromkeys(c for b in self.served for c in b.components))
 
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """The scans of a workload, made by one optimizer; `forced` names algorithms that the user insists on."""
+    """The scans of a workload that read a source, made by one optimizer; `forced` names algorithms the user wants."""
 
     optimizer: str
     scans: tuple[Scan, ...]
     forced: Forced = ()
 
     @property
+    def nodes(self) -> tuple[Scan, ...]:
+        """All scans, derived ones after the scan whose slices they read."""
+        return tuple(node for scan in self.scans for node in scan.nodes)
+
+    @property
     def queries(self) -> tuple[Bound, ...]:
         """Every query of the plan."""
-        return tuple(b for scan in self.scans for b in scan.queries)
+        return tuple(b for node in self.nodes for b in node.queries)
 
 
 def check_plan(plan: SharedPlan, workload: Sequence[Bound], by: str) -> SharedPlan:

@@ -17,6 +17,7 @@ from weft.model.edges import Density, edges_of
 from weft.model.plan import Scan, SharedPlan
 from weft.model.window import Window
 from weft.model.workload import Bound
+from weft.optimize.groupings import Sizes
 from weft.optimize.plan import Projection, problem_of, scan_key
 from weft.optimize.problem import Groups, PlanCost, Problem, TreeCost, price, union_density
 from weft.optimize.share_all import share_all
@@ -118,12 +119,16 @@ def tidy(value: float) -> float:
 
 @dataclass(frozen=True)
 class ScanAccount:
-    """The account of one scan in seconds for the whole span, its queries numbered tree by tree."""
+    """The account of one scan in seconds for the whole span, its queries numbered tree by tree.
+
+    `derived` is what it saves that its slices are made of another grouping's; None where it reads the source.
+    """
 
     model: SparkModel
     measured: bool
     edge_rate: Density
     account: Account
+    derived: float | None = None
 
 
 @dataclass(frozen=True)
@@ -145,29 +150,64 @@ class PlanAccount:
 
 
 def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], projection: Projection,
-                 measured: Container[tuple] = ()) -> PlanAccount:
+                 measured: Container[tuple] = (), sizes: Sizes | None = None) -> PlanAccount:
     """The account of a plan under the model of each scan; `measured` holds the keys of scans whose source was read."""
-    accounts = tuple(account_scan(scan, model(scan.head), projection, measured) for scan in plan.scans)
+    accounts = tuple(found for scan in plan.scans
+                     for found in account_nodes(scan, lambda s: model_of(s, model, sizes), projection, measured))
     groups: dict[tuple, list[int]] = {}
-    for i, scan in enumerate(plan.scans):
-        groups.setdefault(scan_key(scan.head), []).append(i)
+    for i, node in enumerate(plan.nodes):
+        if node.trees:
+            groups.setdefault(scan_key(node.head), []).append(i)
     shared = sum(shared_cost(plan, accounts, found, projection) for found in groups.values())
     return PlanAccount(accounts, shared)
 
 
-def account_scan(scan: Scan, model: SparkModel, projection: Projection, measured: Container[tuple]) -> ScanAccount:
+def model_of(scan: Scan, model: Callable[[Bound], SparkModel], sizes: Sizes | None) -> SparkModel:
+    """What a scan is reckoned with: as its queries say, or by its keys where nobody asks for those."""
+    found = model(scan.head)
+    if scan.derived:
+        known = sizes(scan, scan.keys) if sizes and not scan.trees else found
+        found = replace(found, keys=known.keys, components=len(scan.components))
+    return replace(found, predicates=len(scan.predicates))
+
+
+def account_nodes(scan: Scan, model: Callable[[Scan], SparkModel], projection: Projection, measured: Container[tuple],
+                  feed: float | None = None) -> list[ScanAccount]:
+    """The accounts of a scan and of all that are derived from it, which share what a scan without queries costs."""
+    rate = union_density(tuple({edges_of(w) for w in scan.cut_for}))
+    mine = replace(model(scan), fine=float(rate.value) if scan.derived else 0.0, feed=feed)
+    found = account_scan(scan, mine, rate, projection, measured)
+    slices = float(mine.slices(float(rate.value)))
+    below = [each for child in scan.derived for each in account_nodes(child, model, projection, measured, slices)]
+    if not scan.trees:
+        below = [charged(each, found.account.cost.total / len(scan.served)) for each in below]
+    return [found, *below]
+
+
+def charged(found: ScanAccount, extra: float) -> ScanAccount:
+    """The account with something more for each query to pay."""
+    shares = tuple(replace(share, part=share.part + extra) for share in found.account.shares)
+    return replace(found, account=replace(found.account, shares=shares))
+
+
+def account_scan(scan: Scan, model: SparkModel, rate: Density, projection: Projection,
+                 measured: Container[tuple]) -> ScanAccount:
     """One scan, priced as it is: trees that share its partial stage, or a tree of its own."""
-    model = replace(model, predicates=len(scan.predicates))
+    known = scan_key(scan.head) in measured
+    reading = float(model.scan(float(rate.value)))
+    saved = None
+    if model.feed is not None:
+        saved = (float(replace(model, feed=None).scan(float(rate.value))) - reading) * model.span
+    if not scan.trees:
+        whole = reading * model.span
+        return ScanAccount(model, known, rate, Account(PlanCost(whole, whole, 0.0, ()), 0.0, whole, ()), saved)
     apart = problem_of(scan.queries, share_all, model, projection)
     problem = replace(apart, shared=len(scan.trees) > 1)
     groups, done = [], 0
     for tree in scan.trees:
         groups.append(tuple(range(done, done + len(tree.queries))))
         done += len(tree.queries)
-    found = account(problem, tuple(groups), model.span)
-    only = found.cost.trees[0].edge_rate if len(scan.trees) == 1 else None
-    rate = only or union_density(tuple({edges_of(w) for w in scan.windows}))
-    return ScanAccount(model, scan_key(scan.head) in measured, rate, found)
+    return ScanAccount(model, known, rate, account(problem, tuple(groups), model.span), saved)
 
 
 def shared_cost(plan: SharedPlan, accounts: Sequence[ScanAccount], scans: Sequence[int],
@@ -176,6 +216,6 @@ def shared_cost(plan: SharedPlan, accounts: Sequence[ScanAccount], scans: Sequen
     model = accounts[scans[0]].model
     if len(scans) == 1:
         return accounts[scans[0]].account.shared
-    queries = [b for i in scans for b in plan.scans[i].queries]
+    queries = [b for i in scans for b in plan.nodes[i].queries]
     problem = problem_of(queries, share_all, model, projection)
     return price(problem, (tuple(range(len(queries))),)).total * model.span

@@ -12,7 +12,8 @@ from weft.optimize.problem import Groups, Problem
 class Optimizer:
     """An optimizer: `group` says which queries share a tree; `shared`, whether trees share one partial stage.
 
-    `most` is the largest number of queries it takes; `across` says that scans of different predicates may be joined.
+    `most` is the largest number of queries it takes; `across` says that scans of different predicates may be joined,
+    and that coarser groupings may read the slices of finer ones.
     """
 
     name: str

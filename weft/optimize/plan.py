@@ -11,6 +11,7 @@ from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.workload import Bound, Workload
 from weft.optimize import OPTIMIZERS
 from weft.optimize.base import Optimizer
+from weft.optimize.groupings import Sizes, derive_groupings
 from weft.optimize.predicates import join_predicates
 from weft.optimize.problem import Groups, Problem
 
@@ -59,10 +60,18 @@ def problem_of(queries: Sequence[Bound], optimizer: Optimizer, model: Model, pro
     return Problem(windows, model, shared=optimizer.shared, projections=projections)
 
 
-def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, projection: Projection) -> SharedPlan:
-    """The plan an optimizer makes of a workload, each scan's queries priced by the model of their source."""
+def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, projection: Projection,
+                  sizes: Sizes | None = None) -> SharedPlan:
+    """The plan an optimizer makes of a workload, each scan's queries priced by the model of their source.
+
+    An optimizer that shares across scans also joins predicates, and derives groupings where their sizes are known.
+    """
     scans = [scan for queries in sharing(workload) for scan in scans_of(queries, optimizer, model, projection)]
-    return SharedPlan(optimizer.name, tuple(join_predicates(scans) if optimizer.across else scans))
+    if optimizer.across:
+        scans = join_predicates(scans)
+    if optimizer.across and sizes:
+        scans = derive_groupings(scans, sizes)
+    return SharedPlan(optimizer.name, tuple(scans))
 
 
 def scans_of(queries: Sequence[Bound], optimizer: Optimizer, model: ModelOf, projection: Projection) -> Iterator[Scan]:

@@ -11,20 +11,25 @@ from pyspark.sql import functions as F
 from weft.model.window import Window
 from weft.spark.answer import run_answer
 from weft.spark.final import run_final
+from weft.spark.partial import derive
 from weft.stages.build import ScanStages, narrowed
 from weft.stages.definition import AnswerStage, Asked, FinalStage, PartialStage
 
 QUERY = "__weft_query"
+# What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
+SlicesOf = Callable[[PartialStage], DataFrame]
+Watching = Callable[[DataFrame, PartialStage], DataFrame]
 
 
 @dataclass(frozen=True)
 class Part:
-    """An answer stage and the slices it reads."""
+    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one."""
 
     slices: DataFrame
     partial: PartialStage
     final: FinalStage
     stage: AnswerStage
+    above: tuple[DataFrame, ...] = ()
 
     def only(self, asked: Asked) -> Part:
         """The part that answers one query alone."""
@@ -83,8 +88,9 @@ class Results(Mapping[str, DataFrame]):
 
     def __getitem__(self, name: str) -> DataFrame:
         part, asked = self._home[name]
-        if not any(part.slices is kept for kept in self._kept):
-            self._kept.append(part.slices.persist())
+        for slices in (*part.above, part.slices):
+            if not any(slices is kept for kept in self._kept):
+                self._kept.append(slices.persist())
         return part.only(asked).result()
 
     def __iter__(self) -> Iterator[str]:
@@ -106,10 +112,21 @@ class Results(Mapping[str, DataFrame]):
         self.close()
 
 
-def parts_of(scans: tuple[ScanStages, ...], slices_of: Callable[[PartialStage], DataFrame]) -> tuple[Part, ...]:
-    """Every answer stage over the slices of its scan."""
-    parts = []
-    for scan in scans:
-        slices = slices_of(scan.partial)
-        parts += [Part(slices, scan.partial, tree.final, stage) for tree in scan.trees for stage in tree.answers]
-    return tuple(parts)
+def unwatched(slices: DataFrame, stage: PartialStage) -> DataFrame:
+    """The slices as they are."""
+    return slices
+
+
+def parts_of(scans: tuple[ScanStages, ...], slices_of: SlicesOf, watch: Watching = unwatched) -> tuple[Part, ...]:
+    """Every answer stage over the slices of its scan; `watch` may put something between slices and their readers."""
+    return tuple(part for scan in scans
+                 for part in parts_on(scan, watch(slices_of(scan.partial), scan.partial), watch))
+
+
+def parts_on(scan: ScanStages, slices: DataFrame, watch: Watching, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
+    """The answer stages over a scan's slices, and over those derived from them."""
+    for tree in scan.trees:
+        yield from (Part(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
+    for child in scan.derived:
+        made = watch(derive(slices, child.partial), child.partial)
+        yield from parts_on(child, made, watch, (*above, slices))

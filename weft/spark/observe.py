@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from weft.aggregates.component import ROWS
 from weft.catalog.statistics import Sizes
-from weft.spark.batch import Part
 from weft.spark.partial import SLICE
 from weft.stages.definition import PartialStage
 
@@ -31,24 +30,35 @@ class Watch:
         found, partial = self.observation.get, self.partial
         # A slice is no longer than the shortest period after which time is cut.
         longest = min(period for _, period in partial.progressions)
-        for number in range(len(partial.predicates)):
+        for number in counted(partial):
             rows, keys, first, last, slices = (found[f"{name}{number}"] for name in NAMES)
             span = None if first is None else float(last - first + longest)
             yield partial, number, Sizes(rows, float(keys), span, float(slices))
 
 
-def watched(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Watch, ...]]:
-    """The parts over slices that are counted as they pass, and the watches that will know how many there were.
+@dataclass
+class Watches:
+    """Counts slices as they pass, and knows how many there were once the first job over them is done."""
 
-    Slices of many predicates are left alone: to count those of each would cost too much.
-    """
-    seen: dict[int, DataFrame] = {}
-    watches: list[Watch] = []
-    for part in parts:
-        if id(part.slices) not in seen and is_countable(part.partial):
-            watches.append(Watch(part.partial, Observation()))
-            seen[id(part.slices)] = part.slices.observe(watches[-1].observation, *counts(part.partial))
-    return tuple(replace(part, slices=seen.get(id(part.slices), part.slices)) for part in parts), tuple(watches)
+    made: list[Watch] = field(default_factory=list)
+
+    def __call__(self, slices: DataFrame, partial: PartialStage) -> DataFrame:
+        """The slices, counted; those of many predicates are left alone: to count those of each would cost too much."""
+        if not is_countable(partial):
+            return slices
+        self.made.append(Watch(partial, Observation()))
+        return slices.observe(self.made[-1].observation, *counts(partial))
+
+    def sizes(self) -> list[tuple[PartialStage, int, Sizes]]:
+        """The sizes of all that passed."""
+        return [found for watch in self.made for found in watch.sizes()]
+
+
+def counted(partial: PartialStage) -> list[int]:
+    """The numbers of the predicates that its queries have; a derived grouping may have fewer than its parent."""
+    if not partial.numbered:
+        return [0]
+    return sorted({column.predicate for column in partial.columns if column.predicate is not None})
 
 
 def is_countable(partial: PartialStage) -> bool:
@@ -61,7 +71,7 @@ def counts(partial: PartialStage) -> Iterator[Column]:
     place = {(c.plain, c.predicate): f"p{i}" for i, c in enumerate(partial.columns)}
     # Of a hash, not of a struct: that takes a fifth of the time.
     keys = F.xxhash64(*(f"k{i}" for i in range(len(partial.keys)))) if partial.keys else F.lit(1)
-    for number in range(len(partial.predicates)):
+    for number in counted(partial):
         rows = place.get((ROWS.columns[0], number if partial.numbered else None))
         some = F.col(rows) > 0 if partial.numbered and rows else F.lit(True)
         yield (F.sum(rows).cast("double") if rows else F.lit(None).cast("double")).alias(f"rows{number}")

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.component import Component
 from weft.slicing import slice_start
 from weft.stages.definition import MARK_BITS, PartialStage
 
@@ -35,6 +34,17 @@ def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     return rows.groupBy(*keys_of(stage), start_of(stage), *marks).agg(*columns(c.sql for c in stage.columns))
 
 
+def derive(slices: DataFrame, stage: PartialStage) -> DataFrame:
+    """The slices of a stage out of its parent's: fewer keys, and time cut less finely."""
+    assert stage.parent is not None
+    keys = [F.col(f"k{stage.parent.keys.index(key)}").alias(f"k{i}") for i, key in enumerate(stage.keys)]
+    start = F.expr(slice_start(SLICE, stage.progressions)).alias(SLICE)
+    marks, values = [F.col(f"m{i}") for i in range(stage.marks)], columns(c.sql for c in stage.columns)
+    if not stage.merged:  # the workers do
+        return slices.select(*keys, start, *marks, *values)
+    return slices.groupBy(*keys, start, *marks).agg(*values)
+
+
 def keys_of(stage: PartialStage) -> list[Column]:
     """The keys, `k0 …`."""
     return [F.expr(sql).alias(f"k{i}") for i, sql in enumerate(stage.keys)]
@@ -55,7 +65,9 @@ def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
     groups = [stage.predicates[i : i + MARK_BITS] for i in range(0, len(stage.predicates), MARK_BITS)]
     marks = [F.expr(bits_of(group)).alias(MARK.format(i)) for i, group in enumerate(groups)]
     found = rows.select("*", *marks)
-    return found.where(" OR ".join(f"{MARK.format(i)} <> 0" for i in range(stage.marks)))
+    # What is not deterministic stays where it is: pushed below the marks, all predicates would be evaluated twice.
+    some = (f"{MARK.format(i)} <> 0" for i in range(stage.marks))
+    return found.where(" OR ".join((*some, "rand() < 0")))
 
 
 def bits_of(predicates: Sequence[str | None]) -> str:
@@ -67,13 +79,3 @@ def bits_of(predicates: Sequence[str | None]) -> str:
 def by_key(slices: DataFrame, keys: int) -> DataFrame:
     """All slices of a key in one partition, as the final stage takes them."""
     return slices.repartition(*(f"k{i}" for i in range(keys))) if keys else slices.repartition(1)
-
-
-def merging(components: Iterable[Component]) -> dict[str, str] | None:
-    """What makes one slice of several, for each column; None where Spark cannot."""
-    found: dict[str, str] = {}
-    for component in components:
-        if component.merges is None:
-            return None
-        found |= dict(zip(component.columns, component.merges, strict=True))
-    return found

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from weft.aggregates.component import merging
 from weft.catalog.database import Catalog
 from weft.catalog.kept import LEASE, expired, forget, known
 from weft.errors import RunError
-from weft.spark.partial import SLICE, columns, merging
+from weft.spark.partial import SLICE, columns
 from weft.spark.session import set_for_a_while
 from weft.stages.definition import Column, PartialStage
 
@@ -49,8 +50,12 @@ def merged(slices: DataFrame, stage: PartialStage) -> DataFrame:
     merges = merging(stage.components)
     if merges is None or not all(column.plain in merges for column in stage.columns):
         return slices
-    values = columns(merges[column.plain].format(f"p{i}") for i, column in enumerate(stage.columns))
-    return slices.groupBy(*named(stage)).agg(*values)
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
+    values = []
+    for plain, number in place:
+        sql, read = merges[plain]
+        values.append(sql.format(*(place[column, number] for column in read)))
+    return slices.groupBy(*named(stage)).agg(*columns(values))
 
 
 def save(spark: SparkSession, rows: DataFrame, folder: Path) -> None:

@@ -55,8 +55,8 @@ def by_schema(parts: tuple[Part, ...]) -> list[list[Part]]:
 
 @contextmanager
 def kept(parts: tuple[Part, ...]) -> Iterator[None]:
-    """Keep the slices that several parts read while they are read."""
-    shared = [p.slices for i, p in enumerate(parts) if any(p.slices is q.slices for q in parts[:i])]
+    """Keep the slices that several parts, or derived slices, read while they are read."""
+    shared = read_often(parts)
     for slices in shared:
         slices.persist()
     try:
@@ -64,6 +64,18 @@ def kept(parts: tuple[Part, ...]) -> Iterator[None]:
     finally:
         for slices in shared:
             slices.unpersist()
+
+
+def read_often(parts: tuple[Part, ...]) -> list[DataFrame]:
+    """The slices that have several readers: answer stages, and slices derived from them."""
+    slices: dict[int, DataFrame] = {}
+    readers: dict[int, set[int]] = {}
+    for i, part in enumerate(parts):
+        chain = (*part.above, part.slices)
+        slices |= {id(frame): frame for frame in chain}
+        for frame, reader in zip(chain, [*map(id, chain[1:]), -1 - i], strict=True):
+            readers.setdefault(id(frame), set()).add(reader)
+    return [frame for key, frame in slices.items() if len(readers[key]) > 1]
 
 
 def run_jobs(groups: list[list[Part]], job: Callable[[list[Part], int], None], progress: Progress) -> Iterator[dict]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns
+from weft.aggregates.component import GUARD, ROWS, Component, columns_of, guarded_columns, merging
 from weft.final.base import Forced
 from weft.final.choose import assign
 from weft.final.layout import algorithms_on, grids
@@ -20,10 +20,16 @@ from weft.stages.definition import AnswerStage, Asked, Column, FinalStage, Parti
 
 @dataclass(frozen=True)
 class ScanStages:
-    """The stages of one scan: a partial stage and the trees over it."""
+    """The stages of one scan: a partial stage, the trees over it, and the scans derived from its slices."""
 
     partial: PartialStage
     trees: tuple[TreeStages, ...]
+    derived: tuple[ScanStages, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[ScanStages, ...]:
+        """These stages and those of the scans derived from them, each before its own."""
+        return (self, *(node for stages in self.derived for node in stages.nodes))
 
 
 @dataclass(frozen=True)
@@ -39,24 +45,32 @@ def build(plan: SharedPlan, ansi: bool = True) -> tuple[ScanStages, ...]:
     return tuple(build_scan(scan, ansi, plan.forced) for scan in plan.scans)
 
 
-def build_scan(scan: Scan, ansi: bool, forced: Forced) -> ScanStages:
-    """The partial stage of a scan and the trees over it."""
-    head = scan.head
-    components = tuple(dict.fromkeys(c for b in scan.queries for c in sent(b.components)))
-    partial = PartialStage(
-        source=head.query.source,
-        predicates=scan.predicates,
-        time=head.query.time,
-        time_type=head.time_type,
-        keys=head.query.keys,
-        key_types=head.key_types,
-        progressions=progressions(scan.windows),
+def build_scan(scan: Scan, ansi: bool, forced: Forced, parent: PartialStage | None = None) -> ScanStages:
+    """The partial stage of a scan, the trees over it, and the scans that read its slices."""
+    partial = partial_stage(scan, parent)
+    trees = tuple(build_tree(tree, partial, ansi, forced) for tree in scan.trees)
+    return ScanStages(partial, trees, tuple(build_scan(child, ansi, forced, partial) for child in scan.derived))
+
+
+def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
+    """What makes a scan's slices, of a source's rows or of its parent's slices; both number predicates alike."""
+    components = tuple(dict.fromkeys(c for b in scan.served for c in sent(b.components)))
+    stage = PartialStage(
+        source=scan.head.query.source,
+        predicates=parent.predicates if parent else scan.predicates,
+        time=scan.head.query.time,
+        time_type=scan.head.time_type,
+        keys=scan.keys,
+        key_types=scan.key_types,
+        progressions=progressions(scan.cut_for),
         components=components,
         columns=tuple(plain_columns(scan, components)),
+        sharing=parent.sharing if parent else "",
+        parent=parent,
     )
-    if partial.numbered:
-        partial = shared(scan, partial)
-    return ScanStages(partial, tuple(build_tree(tree, partial, ansi, forced) for tree in scan.trees))
+    if parent:
+        return replace(stage, columns=tuple(merged_columns(scan, stage, parent)))
+    return shared(scan, stage) if stage.numbered else stage
 
 
 def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
@@ -79,10 +93,23 @@ def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[
             yield Column(column, number, guarded[column].replace(GUARD, predicate) if predicate else column)
 
 
+def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:
+    """The parent's columns that the scan's queries ask for, merged if Spark can, else as they are."""
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(parent.columns)}
+    asking = wanted(scan)
+    if parent.sharing == "filters":  # each predicate counts its rows
+        asking.setdefault(ROWS.columns[0], {}).update(dict.fromkeys(scan.predicates))
+    merges = merging((ROWS, *stage.components)) or {plain: ("{0}", (plain,)) for plain in asking}
+    for plain, number in place:
+        if plain in asking and (number is None or parent.predicates[number] in asking[plain]):
+            sql, columns = merges[plain]
+            yield Column(plain, number, sql.format(*(place[column, number] for column in columns)))
+
+
 def wanted(scan: Scan) -> dict[str, dict[str | None, None]]:
     """The columns that the scan's queries ask for, each with the predicates of those that do."""
     found: dict[str, dict[str | None, None]] = {}
-    for bound in scan.queries:
+    for bound in scan.served:
         for column in columns_of(sent(bound.components)):
             found.setdefault(column, {})[bound.query.where] = None
     return found
@@ -101,8 +128,8 @@ def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) ->
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
     final = final_stage(len(partial.keys), tree.windows, components, ansi, forced)
     every = tuple(range(len(tree.windows)))
-    numbers = range(len(partial.predicates)) if partial.numbered else ()
-    predicates = tuple((number, every) for number in numbers)
+    numbers = {asked.predicate for stage in answers for asked in stage.queries} if partial.numbered else ()
+    predicates = tuple((number, every) for number in sorted(numbers))
     return TreeStages(replace(final, predicates=predicates, marks=partial.marks), answers)
 
 

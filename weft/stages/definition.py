@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.aggregates.component import ROWS, Component
+from weft.aggregates.component import ROWS, Component, merging
 from weft.final.base import Forced
 from weft.model.query import Output
 from weft.model.window import Window
@@ -28,7 +28,7 @@ class PartialStage:
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
-    own, whose marks say in bits which those are.
+    own, whose marks say in bits which those are. A stage with a `parent` reads that stage's slices in place of rows.
     """
 
     source: str
@@ -41,6 +41,12 @@ class PartialStage:
     components: tuple[Component, ...]
     columns: tuple[Column, ...]
     sharing: str = ""
+    parent: PartialStage | None = None
+
+    @property
+    def merged(self) -> bool:
+        """Whether Spark can make one slice of several, or a worker has to."""
+        return merging(self.components) is not None
 
     @property
     def numbered(self) -> bool:

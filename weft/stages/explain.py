@@ -28,7 +28,11 @@ class Explanation:
 
     def to_dict(self) -> dict:
         """The plan as plain values; costs are seconds."""
-        parts = zip(self.plan.scans, self.stages, self.account.scans, strict=True)
+        nodes = self.plan.nodes
+        stages = [node for scan in self.stages for node in scan.nodes]
+        place = {id(child): i for i, node in enumerate(nodes) for child in node.derived}
+        parents = [place.get(id(node)) for node in nodes]
+        parts = zip(nodes, stages, self.account.scans, parents, strict=True)
         return {
             "optimizer": self.plan.optimizer,
             "totals": totals(self.plan, self.stages),
@@ -59,22 +63,28 @@ def totals(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
     return {
         "queries": len(plan.queries),
         "scans": len(plan.scans),
-        "trees": sum(len(scan.trees) for scan in plan.scans),
-        "windows": sum(len(scan.windows) for scan in plan.scans),
+        "derived": len(plan.nodes) - len(plan.scans),
+        "trees": sum(len(node.trees) for node in plan.nodes),
+        "windows": sum(len(node.windows) for node in plan.nodes),
         "components": sum(len(s.partial.components) for s in stages),
         "components_alone": sum(len(b.components) for b in plan.queries),
-        "answer_stages": sum(len(tree.answers) for s in stages for tree in s.trees),
+        "answer_stages": sum(len(tree.answers) for s in stages for node in s.nodes for tree in node.trees),
     }
 
 
 def summary(total: dict) -> str:
     """One sentence on what is shared."""
     return (
-        f"{many(total['queries'], 'query', 'queries')} in {many(total['scans'], 'scan')}: "
+        f"{many(total['queries'], 'query', 'queries')} in {many(total['scans'], 'scan')}{also(total['derived'])}: "
         f"{many(total['windows'], 'window')} over {many(total['components'], 'shared component')} "
         f"(alone: {many(total['queries'], 'scan')}, {many(total['components_alone'], 'component')}), "
         f"{many(total['answer_stages'], 'projection')}."
     )
+
+
+def also(derived: int) -> str:
+    """How many groupings read another's slices, if any do."""
+    return f" and {many(derived, 'derived grouping')}" if derived else ""
 
 
 def cost_dict(account: PlanAccount) -> dict:
@@ -90,8 +100,8 @@ def price(plan: dict) -> str:
     return f"{plan['optimizer']} takes {seconds(cost['cost'])}, {others}."
 
 
-def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:
-    """One scan as plain values."""
+def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount, parent: int | None) -> dict:
+    """One scan as plain values; `parent` is the number of the scan whose slices it reads."""
     partial, trees = stages.partial, zip(scan.trees, stages.trees, found.account.cost.trees, strict=True)
     return {
         "source": partial.source,
@@ -100,8 +110,12 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount) -> dict:
         "sharing": partial.sharing or None,
         "time": partial.time,
         "keys": list(partial.keys),
+        "parent": parent,
+        "read_from": None if partial.parent is None else list(partial.parent.keys),
+        "derived_saves": None if found.derived is None else tidy(found.derived),
+        "serves": len(scan.derived),
         "components": [str(c) for c in partial.components],
-        "slices": slices_dict(scan.windows, found.edge_rate),
+        "slices": slices_dict(scan.cut_for, found.edge_rate),
         **plain_costs(found.account),
         "reckoned_for": source_dict(found),
         "trees": [tree_dict(*tree) for tree in trees],
@@ -165,14 +179,24 @@ def lines(scan: dict) -> list[str]:
     """One scan as lines of text."""
     where = f" where {scan['where']}" if scan["where"] else ""
     keys = ", ".join(scan["keys"]) or "(no keys)"
-    text = [f"scan {scan['source']}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
+    text = [f"{origin(scan)}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
     if scan["predicates"]:
         text.append(f"├─ {len(scan['predicates'])} predicates: {SHARING[scan['sharing']]}")
         text += [f"│    {line}" for line in shortened(scan["predicates"], 10)]
+    if not scan["trees"]:
+        return [*text, f"└─ no query asks for it: {many(scan['serves'], 'grouping')} read its slices"]
     for tree in scan["trees"][:-1]:
         text += branch(tree, "├─ ", "│    ", True)
     return text + branch(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
+
+
+def origin(scan: dict) -> str:
+    """What a scan reads: its source, or the slices of another grouping."""
+    if scan["read_from"] is None:
+        return f"scan {scan['source']}"
+    saved = f"saves {seconds(scan['derived_saves'])} against reading {scan['source']}"
+    return f"derived from the slices by {', '.join(scan['read_from'])} ({saved})"
 
 
 SHARING = {"filters": "each has columns of its own in a slice",

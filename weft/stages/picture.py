@@ -49,7 +49,8 @@ def draw_scan(scan: dict, y: int) -> tuple[str, int]:
     ink, facts = scan_facts(scan)
     height = max(len(rows) + bool(hidden), len(facts)) * ROW
     middle = y + height / 2
-    parts = [box(SOURCE, middle - 15, 104, 30, scan["source"]), box_of(SCAN, y, 280, height, facts, ink)]
+    label = scan["source"] if scan["read_from"] is None else f"by {', '.join(scan['read_from'])}"
+    parts = [box(SOURCE, middle - 15, 104, 30, label), box_of(SCAN, y, 280, height, facts, ink)]
     parts.append(curve(SOURCE + 104, middle, SCAN, middle))
     parts += [draw_row(row, y + i * ROW + ROW / 2, middle) for i, row in enumerate(rows)]
     if hidden:
@@ -108,6 +109,8 @@ def scan_facts(scan: dict) -> tuple[int, list[str]]:
     if scan["predicates"]:
         first.append(f"{len(scan['predicates'])} predicates, by {scan['sharing']}")
     first.append(f"{'very many' if edges is None else edges} slices every {scan['slices']['composite_slide']}")
+    if scan["read_from"] is not None:
+        first.append(f"derived: saves {scan['derived_saves']:.3g} s")
     first.append(f"{scan['cost']:.3g} s, its queries alone {scan['no_share_cost']:.3g} s")
     shared = scan["components"]
     listed = shared[:5] + ([f"and {len(shared) - 5} more components"] if len(shared) > 5 else [])

@@ -12,7 +12,6 @@ import pytest
 
 from tests.unit.catalog.queries import MINUTE, bound, explained, identity
 from weft.aggregates.component import GUARD
-from weft.catalog import record as recording
 from weft.catalog import store as storing
 from weft.catalog.database import FILE, open_catalog
 from weft.catalog.expressions import expressions, keep_set
@@ -128,10 +127,10 @@ def test_a_node_is_widened_and_cut_otherwise_is_another(store, record):
     assert nodes(store.catalog, 3)[0].id != node.id
 
 
-def test_what_is_computed_from_a_node_has_it_as_parent(store, monkeypatch):
+def test_what_is_computed_from_a_node_has_it_as_parent(store):
     fine, coarse = explained(bound("a", keys=("symbol", "venue"))), explained(bound("b"))
-    monkeypatch.setattr(recording, "children", lambda s: coarse.stages if s is fine.stages[0] else ())
-    store.record("cheapest", [bound("a").query, bound("b").query], fine.stages, lambda: fine)
+    nested = (replace(fine.stages[0], derived=coarse.stages),)
+    store.record("cheapest", [bound("a").query, bound("b").query], nested, lambda: fine)
     parent, child = sorted(nodes(store.catalog, 1), key=lambda node: -len(node.keys))
     assert parent.parent is None and child.parent == parent.id
     assert {one.name: one.node for one in registrations(store.catalog)} == {"a": parent.id, "b": child.id}
