@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
+from os.path import abspath
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -17,7 +18,7 @@ from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.sinks import Sink, make_sink
-from weft.io.sources import read_source
+from weft.io.sources import Files, locate_files
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.statistics import ASSUMED, Statistics
@@ -25,14 +26,16 @@ from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
-from weft.spark.batch import Results, parts_of, unwatched
+from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
+from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
 from weft.spark.partial import run_partial
 from weft.spark.samples import Samples
 from weft.spark.session import active_or_local
-from weft.spark.sink import silent, write
+from weft.spark.sink import silent, told, write
+from weft.spark.snapshot import require_files, require_store, snapshot_of
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
@@ -69,6 +72,7 @@ class Loom:
             raise PlanError(f"most_values must be a whole number above 0, not {most_values}.")
         self.spark = spark or active_or_local()
         self.most_values = most_values
+        self._files: dict[str, Files] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
@@ -83,7 +87,7 @@ class Loom:
         """Keep in a store what is registered, measured and run from now on, and plan with what is known there."""
         if self._store:
             raise CatalogError(f"this loom keeps its catalog in '{self._store.catalog.path}': make another loom.")
-        self._store = open_store(store, self._checker.identity)
+        self._store = open_store(abspath(store), self._checker.identity)
         self._recall(self._queries.values())
 
     def source(
@@ -99,11 +103,12 @@ class Loom:
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
-        path = isinstance(data, str | PathLike)
-        frame: Any = read_source(self.spark, str(data), format, options) if path else data
+        files = locate_files(str(data), format, options) if isinstance(data, str | PathLike) else None
+        frame: Any = files.read(self.spark) if files else data
         schema = schema_of(name, frame, time)
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, schema
+        self._files |= {name: files} if files else {}
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -186,23 +191,40 @@ class Loom:
         progress: Progress | None = None,
         algorithm: Forcing = None,
         optimizer: str = OPTIMIZER,
+        incremental: bool = False,
     ) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
         A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
-        `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`.
+        `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
+        slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
-        plan = self.plan(queries, algorithm, optimizer)
+        plan, tell = self.plan(queries, algorithm, optimizer), progress or silent
         stages = self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
         watches = Watches() if self._store and sink is not None else None
-        parts = parts_of(stages, self._slices, watches or unwatched)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), progress or silent)
+        read: tuple[dict, ...] = ()
+        if incremental:
+            parts, read = self._from_kept(stages, watches or unwatched, lambda text: tell(0, 1, text))
+        else:
+            parts = parts_of(stages, self._slices, watches or unwatched)
+        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report)
+        return Results(parts, report, read)
+
+    def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
+                   say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple[dict, ...]]:
+        """The parts of a plan over kept slices and new files, and what was read of each source."""
+        catalog = require_store(self._store).catalog
+        names = dict.fromkeys(scan.partial.source for scan in stages)
+        require_files(names, self._files, catalog.path.parent)
+        found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
+        with told():
+            keeper = Keeper(self.spark, catalog, found, say)
+            return parts_of(stages, keeper.slices, watch), keeper.report
 
     def _slices(self, stage: PartialStage) -> DataFrame:
         return run_partial(self._frames[stage.source], stage)

@@ -72,6 +72,17 @@ def test_run_writes_one_query_elsewhere(weft: Weft) -> None:
     assert list(Path("there/vwap").glob("*.csv")) and not Path("out").exists()
 
 
+def test_an_incremental_run_reads_what_is_new(weft: Weft) -> None:
+    command = ("run", "--incremental", "--query", "vwap", "--json")
+    (first,) = json.loads(weft(*command).stdout)["sources"]
+    answers = pq.read_table("out/vwap").num_rows
+    assert first["new_files"] == first["files"] and first["anew"] and Path(".weft/slices").is_dir()
+    again = weft("run", "--incremental", "--query", "vwap")
+    assert f"trades: 0 of {first['files']} file" in again.stdout and pq.read_table("out/vwap").num_rows == answers
+    refused = weft("run", "--incremental", "--store", "")
+    assert refused.exit_code == 2 and "--store" in refused.stderr
+
+
 def test_verify_finds_all_equal(weft: Weft) -> None:
     result = weft("verify", "--json")
     assert result.exit_code == 0, result.stdout + result.stderr

@@ -49,6 +49,21 @@ FIRST = (
         source, coalesce(predicate, 0), time, expression_set, origin, coalesce(node, 0))""",
 )
 
+# What incremental runs keep (002 Algorithm 1): a shelf holds the slices of one partial stage in generations, each of
+# which says which files of the source it was made of.
+SHELVES = (
+    """CREATE TABLE shelves (
+        id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, columns TEXT NOT NULL, used REAL NOT NULL,
+        UNIQUE (fingerprint, columns)) STRICT""",
+    """CREATE TABLE generations (
+        id TEXT PRIMARY KEY, shelf INTEGER NOT NULL REFERENCES shelves, state TEXT NOT NULL, since REAL NOT NULL,
+        bytes INTEGER NOT NULL DEFAULT 0) STRICT""",
+    """CREATE TABLE generation_files (
+        generation TEXT NOT NULL REFERENCES generations ON DELETE CASCADE, path TEXT NOT NULL, size INTEGER NOT NULL,
+        modified INTEGER NOT NULL,
+        PRIMARY KEY (generation, path)) STRICT, WITHOUT ROWID""",
+)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES)
 VERSION = len(MIGRATIONS)

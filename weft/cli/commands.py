@@ -17,7 +17,7 @@ from weft.cli.forcing import chosen
 from weft.cli.init import create_project
 from weft.cli.output import AT_FAULT, Output, Report
 from weft.cli.project import Project, keep_apart, load_project
-from weft.cli.tables import counted, differences, verdicts, written
+from weft.cli.tables import counted, differences, read_lines, verdicts, written
 from weft.cli.weaving import weave, weave_all
 from weft.io.sinks import Sink, parse_sink
 from weft.spark.ship import package_zip
@@ -85,22 +85,27 @@ def known_store(project: Project, choice: Choice) -> Path | None:
     return store if store is not None and (choice.measure or (store / FILE).exists()) else None
 
 
-def run(output: Output, folder: Path | None, only: list[str], choice: Choice, sink_text: str | None) -> None:
+def run(output: Output, folder: Path | None, only: list[str], choice: Choice, sink_text: str | None,
+        incremental: bool = False) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
     sink, made_with = chosen_sink(project, sink_text), chosen(project, choice)
+    store = chosen_store(project, choice.store)
+    if incremental and store is None:
+        raise typer.BadParameter("slices are kept in a store: give a folder with --store.", param_hint="--incremental")
     with output.progress("starting Spark") as report:
         woven = weave_all(project, only, report)
-        with keeping(woven.loom, chosen_store(project, choice.store)):
+        with keeping(woven.loom, store):
             measure(woven.loom, choice, report)
             began = time.perf_counter()
-            target = sink_argument(sink)
-            results = woven.loom.run(sink=target, queries=only or None, progress=report, **made_with)
+            results = woven.loom.run(sink=sink_argument(sink), queries=only or None, progress=report,
+                                     incremental=incremental, **made_with)
     seconds = time.perf_counter() - began
     order = [query.name for query in woven.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))
     data = {"ok": True, "sink": {"format": sink.format, "path": sink.path}, "seconds": round(seconds, 3)}
-    output.show({**data, "queries": rows}, *written(rows, sink, seconds))
+    sources = {"sources": list(results.sources)} if incremental else {}
+    output.show({**data, **sources, "queries": rows}, *written(rows, sink, seconds), *read_lines(results.sources))
 
 
 def verify(output: Output, folder: Path | None, only: list[str], choice: Choice) -> None:

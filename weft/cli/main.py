@@ -18,6 +18,7 @@ from weft.cli.options import (
     FolderArgument,
     HoursOption,
     HtmlOption,
+    IncrementalOption,
     JsonOption,
     KeysOption,
     MeasureOption,
@@ -133,7 +134,10 @@ def plan(
             commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), html)
 
 
-@app.command(epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json")
+@app.command(
+    epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json; "
+    "weft run --incremental --json | jq '.sources[].new_files'"
+)
 def run(
     project: ProjectOption = None,
     query: QueryOption = None,
@@ -142,6 +146,7 @@ def run(
     measure: MeasureOption = False,
     sink: SinkOption = None,
     store: StoreOption = None,
+    incremental: IncrementalOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -149,7 +154,8 @@ def run(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.run(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), sink)
+        choice = Choice(algorithm or [], optimizer, measure, store)
+        commands.run(output, project, query or [], choice, sink, incremental)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")

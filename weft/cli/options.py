@@ -104,6 +104,11 @@ StoreOption = Annotated[
     typer.Option("--store", metavar="DIR", help="The folder of the catalog, instead of the project's .weft; "
                  '"" is for none.', show_default=False),
 ]
+IncrementalOption = Annotated[
+    bool,
+    typer.Option("--incremental", help="Keep slices in the store and read only files that are new since the last such "
+                 "run; the answers are those over all files."),
+]
 HtmlOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Also write the plan as a web page.", dir_okay=False),

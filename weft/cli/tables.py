@@ -14,7 +14,7 @@ from rich.text import Text
 from weft.io.sinks import Sink
 
 NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice", "keys", "hours", "slices")
-PLURALS = {"query": "queries", "row": "rows", "tree": "trees", "node": "nodes"}
+PLURALS = {"query": "queries", "row": "rows", "tree": "trees", "node": "nodes", "file": "files"}
 
 
 def counted(number: int, noun: str) -> str:
@@ -31,6 +31,13 @@ def written(report: Sequence[Mapping[str, Any]], sink: Sink, seconds: float) -> 
         table.add_row(item["query"], *rows, near(item.get("path")), f"{item['seconds']:.2f}")
     yield table
     yield f"{counted(len(report), 'query')} in {seconds:.1f} s" + ("" if sink.path else ", results thrown away (noop)")
+
+
+def read_lines(sources: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each source of an incremental run: how many of its files were read, and why all of them if so."""
+    for item in sources:
+        told = f"{item['source']}: {item['new_files']:,} of {counted(item['files'], 'file')} read"
+        yield f"{told} in {item['seconds']:.1f} s" + (f", anew: {item['anew']}" if item["anew"] else "")
 
 
 def near(path: str | None) -> str:

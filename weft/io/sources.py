@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from weft.errors import SourceError
 from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
@@ -16,18 +18,37 @@ from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
 DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 
 
-def read_source(
-    spark: SparkSession, path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None
-) -> DataFrame:
-    """The files at `path` as a DataFrame; the format is named, or told by the suffix."""
+@dataclass(frozen=True)
+class Files:
+    """Where the rows of a source lie: a path from the root or a URI, the format, and every option it is read with."""
+
+    path: str
+    format: str
+    options: tuple[tuple[str, str], ...]
+
+    def read(self, spark: SparkSession, schema: StructType | None = None) -> DataFrame:
+        """The files that are there now as a DataFrame; with a schema Spark need not look into them for it."""
+        reader = spark.read.format(self.format).options(**dict(self.options))
+        try:
+            return (reader if schema is None else reader.schema(schema)).load(self.path)
+        except (PySparkException, Py4JError) as error:
+            raise SourceError(f"cannot read '{self.path}' as {self.format}: {reason(error)}") from error
+
+
+def locate_files(path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None) -> Files:
+    """The files at `path`; the format is named, or told by the suffix."""
     path = str(path)
     require_path(path)
     chosen = named_format(format) if format else told_format(path)
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
-    try:
-        return spark.read.format(chosen.name).options(**settings).load(absolute(path))
-    except (PySparkException, Py4JError) as error:
-        raise SourceError(f"cannot read '{path}' as {chosen.name}: {reason(error)}") from error
+    return Files(absolute(path), chosen.name, tuple(sorted(settings.items())))
+
+
+def read_source(
+    spark: SparkSession, path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The files at `path` as a DataFrame."""
+    return locate_files(path, format, options).read(spark)
 
 
 def require_path(path: str) -> None:

@@ -76,10 +76,10 @@ def texts(names: Sequence[str]) -> Column:
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
-    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = ()):
+    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = ()):
         self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
-        self.report = report
+        self.report, self.sources = report, sources
 
     @property
     def queries(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
@@ -126,3 +128,16 @@ def java_version(java: str) -> int | None:
     text = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else None
+
+
+@contextmanager
+def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session that hold within and are then as they were."""
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

@@ -30,19 +30,24 @@ def silent(done: int, total: int, text: str) -> None:
 def write(spark: SparkSession, parts: tuple[Part, ...], sink: Sink, progress: Progress) -> tuple[dict, ...]:
     """Write every query's rows to the sink; the report says where each went and how long its job took."""
     groups = by_schema(parts)
+    with told(), kept(parts):
+        if sink.path is None:
+            return tuple(run_jobs(groups, lambda group, _: discard(group), progress))
+        return write_files(spark, groups, sink, progress)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Within, what Spark has no words for, such as a file that breaks off, is told; its own errors pass as they are."""
     try:
-        with kept(parts):
-            if sink.path is None:
-                return tuple(run_jobs(groups, lambda group, _: discard(group), progress))
-            return write_files(spark, groups, sink, progress)
+        yield
     except PythonException as error:
         # A worker's own sentence, without the traceback around it.
-        told = re.search(r"weft\.errors\.RunError: (.*)", str(error))
-        if told is None:
+        sentence = re.search(r"weft\.errors\.RunError: (.*)", str(error))
+        if sentence is None:
             raise
-        raise RunError(f"{told[1].strip()} Nothing was written.") from error
+        raise RunError(f"{sentence[1].strip()} Nothing was written.") from error
     except Py4JJavaError as error:
-        # Spark's own errors pass as they are; this is what it has no words for, such as a file that breaks off.
         cause = str(error.java_exception).strip().splitlines()[0]
         hint = "Nothing was written. Check that the sources are readable and complete, then run again."
         raise RunError(f"Spark could not finish the run: {cause}. {hint}") from error

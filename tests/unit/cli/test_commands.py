@@ -64,7 +64,7 @@ class FakeLoom:
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
 
-    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any, optimizer: str) -> Any:
+    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any, optimizer: str, incremental: bool) -> Any:
         self.plan(None, optimizer)
         self.algorithm = algorithm
         print("noise")
@@ -73,7 +73,9 @@ class FakeLoom:
             raise self.outcome
         self.sink = sink
         path = None if sink == "noop" else f"{sink['path']}/x"
-        return SimpleNamespace(report=[{"query": name, "path": path, "seconds": 0.5} for name in self.names])
+        report = [{"query": name, "path": path, "seconds": 0.5} for name in self.names]
+        read = {"source": "trades", "files": 3, "new_files": 1, "seconds": 0.2, "anew": None}
+        return SimpleNamespace(report=report, sources=(read,) if incremental else ())
 
     def verify(self, queries: Any, progress: Any, algorithm: Any, optimizer: str) -> Any:
         self.algorithm, self.optimizer = algorithm, optimizer
@@ -347,3 +349,10 @@ def test_plan_reads_a_catalog_that_is_there_and_makes_one_for_what_it_measures(w
     assert loom.store == tmp_path / ".weft"
     weft("plan", "--measure", "--store", "new")
     assert loom.store == Path("new")
+
+
+def test_an_incremental_run_says_what_it_read(weft: Weft) -> None:
+    assert "trades: 1 of 3 files read in 0.2 s" in weft("run", "--incremental").stdout
+    assert json.loads(weft("run", "--incremental", "--json").stdout)["sources"][0]["new_files"] == 1
+    assert "sources" not in json.loads(weft("run", "--json").stdout)
+    assert weft("run", "--incremental", "--store", "").exit_code == 2

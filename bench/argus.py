@@ -1,0 +1,197 @@
+"""ARGUS (002 §4): incremental against re-aggregation, shared against unshared, finer groupings against rows.
+
+    python bench/argus.py [--only a,b,c] [--times 1,20] [--repeat N] [--quick]
+
+(a) Table 4: 4,000 new rows arrive; the queries are answered from kept slices and the new file, or from all rows again.
+    Seconds are given for slices alone, which is what ARGUS maintains, and with all answers, which Weft folds anew.
+(b) Fig. 10: the same increments over the number of queries, all in one plan, or each for itself (sampled).
+(c) Fig. 11: a finer and a coarser grouping over the size of the increment, the coarser one from rows or from the finer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from argus_data import FED, PAIRS, STREAMS, Folder, Stream, query
+from common import RESULTS, machine, measured, save_json
+
+COUNTS = (10, 50, 100, 200)  # and all of Table 4's
+SAMPLE = 5
+SIZES = (1, 10, 100, 1_000, 10_000, 30_000)
+# The ways in which the pairs of (c) are run, and what `Loom.run` is told for each.
+WAYS: dict[str, dict[str, Any]] = {"from rows": {}}
+HOME = RESULTS / "tmp" / "argus"
+
+
+def main() -> None:
+    """Measures the parts that are asked for, prints their tables and keeps the raw results."""
+    options, found = arguments(), {}
+    spark = session()
+    for name, part in (("a", increments), ("b", numbers), ("c", sizes)):
+        if name in options.only:
+            found[name] = part(spark, options)
+    shutil.rmtree(HOME, ignore_errors=True)
+    name = "tmp/argus_part" if options.quick else "argus"
+    print(f"raw results: {save_json(name, {'machine': machine(), 'repeat': options.repeat, **found})}")
+
+
+def session() -> Any:
+    """A local session."""
+    from weft.spark.session import local_session
+
+    return local_session("argus")
+
+
+def increments(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """(a) What an increment takes, incrementally and from all rows again."""
+    print(f"(a) {'':<5}{'queries':>8}{'history':>11}{'increm. s':>11}{'anew s':>8}{'ratio':>7}{'paper':>7}"
+          f"{'| slices: increm. s':>21}{'anew s':>8}{'ratio':>7}")
+    found = []
+    for stream in STREAMS:
+        for times in options.times:
+            row = increment(spark, stream, times, options)
+            found.append(row)
+            best = {name: min(values) for name, values in row["seconds"].items()}
+            print(f"    {stream.name:<5}{row['queries']:>8}{row['history']:>11,}{best['incremental']:>11.2f}"
+                  f"{best['anew']:>8.2f}{best['anew'] / best['incremental']:>7.2f}{stream.paper:>7.1f}"
+                  f"{best['new slices']:>21.2f}{best['all slices']:>8.2f}"
+                  f"{best['all slices'] / best['new slices']:>7.2f}", flush=True)
+    return found
+
+
+def increment(spark: Any, stream: Stream, times: int, options: argparse.Namespace) -> dict[str, Any]:
+    """One stream at one size: rounds of an increment, answered both ways in turn."""
+    folder, asked = Folder(stream, times, HOME / "a"), stream.asked(options.queries or stream.queries)
+    note(f"{stream.name} × {times}: the first run reads the history")
+    loom = loom_over(spark, folder, asked)
+    loom.run(sink="noop", incremental=True)
+    seconds: dict[str, list[float]] = {"incremental": [], "anew": [], "new slices": [], "all slices": []}
+    for turn in range(options.repeat + 1):
+        note(f"{stream.name} × {times}: round {turn}")
+        folder.grow(stream.increment)
+        runs: list[Any] = []
+        took = measured(lambda: runs.append(loom.run(sink="noop", incremental=True)))["wall"]  # noqa: B023
+        plain = loom_over(spark, folder, asked)  # it sees the new file
+        row = (took, measured(lambda: plain.run(sink="noop"))["wall"],  # noqa: B023
+               sum(item["seconds"] for item in runs[0].sources), all_slices(plain))
+        plain.close()
+        if turn:  # the first is for warming up
+            for name, value in zip(seconds, row, strict=True):
+                seconds[name].append(value)
+    loom.close()
+    return {"stream": stream.name, "queries": len(asked), "history": stream.history * times, "seconds": seconds}
+
+
+def all_slices(loom: Any) -> float:
+    """Seconds to make the slices of all scans from all rows."""
+    from weft.spark.batch import parts_of
+    from weft.stages.build import build
+
+    def work() -> None:
+        for slices in {id(part.slices): part.slices for part in parts_of(build(loom.plan()), loom._slices)}.values():
+            slices.write.format("noop").mode("overwrite").save()
+
+    return measured(work)["wall"]
+
+
+def numbers(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """(b) What an increment takes over the number of queries, in one plan and each for itself."""
+    print(f"(b) {'':<5}{'queries':>8}{'shared s':>10}{'unshared s, sampled':>21}{'ratio':>7}")
+    found = []
+    for stream in STREAMS:
+        top = options.queries or stream.queries
+        for count in (*(c for c in COUNTS if c < top), top):
+            row = {"stream": stream.name, "queries": count, **sharing(spark, stream, count, options)}
+            found.append(row)
+            print(f"    {stream.name:<5}{count:>8}{row['shared']:>10.2f}{row['unshared']:>21.1f}"
+                  f"{row['unshared'] / row['shared']:>7.1f}", flush=True)
+    return found
+
+
+def sharing(spark: Any, stream: Stream, count: int, options: argparse.Namespace) -> dict[str, float]:
+    """Seconds of an increment for all queries together, and for each of a few times the number of all."""
+    folder, asked = Folder(stream, 1, HOME / "b"), stream.asked(count)
+    alone = [f"q{i * count // SAMPLE}" for i in range(min(SAMPLE, count))]
+    loom = loom_over(spark, folder, asked)
+    apart = [loom_over(spark, folder, {name: asked[name]}, folder.store / name) for name in alone]
+    works = {"shared": lambda: loom.run(sink="noop", incremental=True),
+             "unshared": lambda: [one.run(sink="noop", incremental=True) for one in apart]}
+    best: dict[str, float] = {}
+    for turn in range(options.repeat + 1):
+        for name, work in works.items():
+            note(f"{stream.name}, {count} queries: round {turn}, {name}")
+            folder.grow(stream.increment)
+            work() if not turn else None  # keeps the history
+            took = measured(work)["wall"] if turn else float("inf")
+            best[name] = min(best.get(name, took), took)
+    for one in (loom, *apart):
+        one.close()
+    return {"shared": best["shared"], "unshared": best["unshared"] * count / len(alone)}
+
+
+def sizes(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """(c) What increments of many sizes take for a finer and a coarser grouping, in every way there is."""
+    print(f"(c) {'':<8}{'rows':>8}" + "".join(f"{way + ', s':>18}{'ms a row':>10}" for way in WAYS))
+    found = []
+    for pair, (finer, coarser) in PAIRS.items():
+        asked = {name: query("fed", "", "sum(amount) AS total, count(*) AS n", keys, (3650, 3650))
+                 for name, keys in (("finer", finer), ("coarser", coarser))}
+        for size in options.sizes:
+            row = {"pair": pair, "rows": size, **{way: grown(spark, asked, size, way, options) for way in WAYS}}
+            found.append(row)
+            print(f"    {pair:<8}{size:>8,}" + "".join(f"{row[way]:>18.2f}{1000 * row[way] / size:>10.2f}"
+                                                      for way in WAYS), flush=True)
+    return found
+
+
+def grown(spark: Any, asked: dict[str, str], size: int, way: str, options: argparse.Namespace) -> float:
+    """Seconds of the best of some increments of one size."""
+    folder = Folder(FED, 1, HOME / "c")
+    loom = loom_over(spark, folder, asked)
+    loom.run(sink="noop", incremental=True, **WAYS[way])
+    took = []
+    for _ in range(options.repeat + 1):
+        folder.grow(size)
+        took.append(measured(lambda: loom.run(sink="noop", incremental=True, **WAYS[way]))["wall"])
+    loom.close()
+    return min(took[1:])
+
+
+def loom_over(spark: Any, folder: Folder, asked: dict[str, str], store: Path | None = None) -> Any:
+    """A loom over the files that are there now."""
+    from weft import Loom
+
+    loom = Loom(spark, store=store or folder.store)
+    loom.source(folder.stream.name, Path(folder.data), time="ts", format="parquet")
+    for name, sql in asked.items():
+        loom.query(name, sql)
+    return loom
+
+
+def note(text: str) -> None:
+    """What is going on, for who waits."""
+    print(f"{text} ...", file=sys.stderr, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", default="a,b,c", help="the parts to measure")
+    parser.add_argument("--times", default="1,20", help="sizes of (a)'s history, as multiples of the paper's")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds after a first; the best of each counts")
+    parser.add_argument("--queries", type=int, help="queries of (a) and at most of (b); else as in Table 4")
+    parser.add_argument("--quick", action="store_true", help="one round, few queries, the paper's sizes only")
+    options = parser.parse_args()
+    options.sizes = SIZES[::3] if options.quick else SIZES
+    if options.quick:
+        options.times, options.repeat, options.queries = "1", 1, 12
+    options.times, options.only = [int(n) for n in options.times.split(",")], options.only.split(",")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Shelves in the catalog: found, filled, compacted, swept; only what is committed counts."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from weft.catalog import kept
+from weft.catalog.database import open_catalog
+from weft.catalog.kept import File, Generation, begin, commit, covered, expired, forget, known, take_shelf
+
+ONE, TWO = File("file:/1", 10, 1), File("file:/2", 20, 2)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    with open_catalog(tmp_path / "catalog.db") as opened:
+        yield opened
+
+
+def fill(catalog, shelf, *files, replaced=()):
+    name = begin(catalog, shelf)
+    return commit(catalog, shelf, Generation(name, 100), files, replaced)
+
+
+def shelf(catalog, *columns, wider=False):
+    return take_shelf(catalog, "mark", columns or ("sum(x)",), wider)
+
+
+def test_a_generation_counts_when_it_is_committed(catalog):
+    empty = shelf(catalog)
+    begin(catalog, empty)
+    assert shelf(catalog) == empty and not empty.generations
+    assert fill(catalog, empty, ONE) and covered(catalog, shelf(catalog)) == {ONE.path: ONE}
+    assert fill(catalog, shelf(catalog), TWO) and set(covered(catalog, shelf(catalog))) == {ONE.path, TWO.path}
+    assert [g.bytes for g in shelf(catalog).generations] == [100, 100]
+
+
+def test_who_comes_second_adds_nothing(catalog):
+    mine = theirs = shelf(catalog)
+    assert fill(catalog, theirs, ONE)
+    assert not fill(catalog, mine, ONE) and len(shelf(catalog).generations) == 1
+
+
+def test_replaced_generations_count_no_longer(catalog):
+    fill(catalog, shelf(catalog), ONE)
+    fill(catalog, shelf(catalog), TWO)
+    both = shelf(catalog)
+    assert fill(catalog, both, ONE, TWO, replaced=both.ids)
+    assert len(shelf(catalog).generations) == 1 and set(covered(catalog, shelf(catalog))) == {ONE.path, TWO.path}
+    assert set(both.ids) < known(catalog)
+
+
+def test_a_wider_shelf_serves_only_where_it_has_slices(catalog):
+    wide = shelf(catalog, "a", "b", "c")
+    assert shelf(catalog, "b", "a", wider=True).columns == ("b", "a")
+    fill(catalog, wide, ONE)
+    assert shelf(catalog, "a", "b", wider=True).columns == ("a", "b", "c")
+    assert shelf(catalog, "a", "b").columns == ("b", "a")
+    fill(catalog, shelf(catalog, "a", "b"), ONE)
+    assert shelf(catalog, "a", "b", wider=True).columns == ("b", "a")
+    assert take_shelf(catalog, "other", ("a",), True).columns == ("a",)
+
+
+def test_what_nobody_needs_is_told_after_a_while(catalog, monkeypatch):
+    abandoned = begin(catalog, shelf(catalog))
+    fill(catalog, shelf(catalog), ONE)
+    (old,) = shelf(catalog).ids
+    fill(catalog, shelf(catalog), ONE, TWO, replaced=[old])
+    assert expired(catalog) == []
+    now = time.time()
+    monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
+    assert set(expired(catalog)) == {abandoned, old}
+    forget(catalog, [abandoned, old])
+    assert known(catalog) == set(shelf(catalog).ids)  # which is used by this
+    monkeypatch.setattr(kept, "time", lambda: now + 2 * kept.LEASE + kept.UNUSED)
+    assert expired(catalog) == []  # retired just now
+    monkeypatch.setattr(kept, "time", lambda: now + 4 * kept.LEASE + kept.UNUSED)
+    forget(catalog, expired(catalog))
+    assert known(catalog) == set() and catalog.rows("SELECT count(*) FROM shelves") == [(0,)]
+
+
+def test_a_generation_that_was_swept_meanwhile_cannot_be_committed(catalog):
+    mine = shelf(catalog)
+    name = begin(catalog, mine)
+    forget(catalog, [name])
+    assert not commit(catalog, mine, Generation(name, 1), [ONE], ())
+
+
+def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog, tmp_path, monkeypatch):
+    from weft.spark.shelf import sweep
+
+    folder = tmp_path / "slices"
+    fill(catalog, shelf(catalog), ONE)
+    (live,) = shelf(catalog).ids
+    writing = begin(catalog, shelf(catalog))
+    for name in (live, writing, "stray", "fresh"):
+        (folder / name).mkdir(parents=True)
+    long_ago = time.time() - kept.LEASE - 60
+    for name in (live, writing, "stray"):
+        os.utime(folder / name, (long_ago, long_ago))
+    sweep(catalog, folder)
+    assert {path.name for path in folder.iterdir()} == {live, writing, "fresh"}
+    now = time.time()
+    monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
+    monkeypatch.setattr("weft.spark.shelf.forget", stop)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(catalog, folder)  # killed between folder and record
+    monkeypatch.undo()
+    monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
+    sweep(catalog, folder)
+    assert {path.name for path in folder.iterdir()} == {live, "fresh"} and known(catalog) == {live}
+
+
+def stop(*_):
+    raise KeyboardInterrupt

@@ -1,0 +1,147 @@
+"""Shelves: which slices are kept of a partial stage, in which generations, and which files each was made of.
+
+A generation is *writing* until its folder is whole, *live* while answers read it, and *retired* when another has taken
+its place; only the step to live makes it count, and that is one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from time import time
+from uuid import uuid4
+
+from weft.catalog.database import Catalog
+
+DAY = 86_400.0
+# What is being written, or was replaced, is removed after so long: a run or a lazy result may still be at it.
+LEASE = DAY
+# A shelf that no run has used for so long is dropped.
+UNUSED = 7 * DAY
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a source as it was when it was read; `modified` is in nanoseconds."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Slices in one folder, and the size of its files."""
+
+    id: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What is kept of a partial stage: its columns' SQL in order, and the generations that make up its slices."""
+
+    id: int
+    columns: tuple[str, ...]
+    generations: tuple[Generation, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The live generations."""
+        return tuple(generation.id for generation in self.generations)
+
+
+def take_shelf(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> Shelf:
+    """The shelf of these columns, or where `wider` allows it one that has more; a new one if there is none."""
+    with catalog.changing():
+        found = find_shelf(catalog, fingerprint, columns, wider)
+        if found is None:
+            number = catalog.change("INSERT INTO shelves (fingerprint, columns, used) VALUES (?, ?, ?)",
+                                    (fingerprint, json.dumps(list(columns)), time()))
+            return Shelf(number, tuple(columns), ())
+        catalog.change("UPDATE shelves SET used = ? WHERE id = ?", (time(), found.id))
+        return found
+
+
+def find_shelf(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> Shelf | None:
+    """The shelf of just these columns, else the narrowest that has slices of them and others."""
+    rows = catalog.rows("SELECT id, columns FROM shelves WHERE fingerprint = ?", (fingerprint,))
+    shelves = [Shelf(number, tuple(json.loads(text)), live(catalog, number)) for number, text in rows]
+    fitting = [s for s in shelves if set(s.columns) == set(columns)]
+    if wider and not any(s.generations for s in fitting):
+        fitting += [s for s in shelves if s.generations and set(s.columns) > set(columns)]
+    return min(fitting, key=lambda s: (not s.generations, len(s.columns)), default=None)
+
+
+def live(catalog: Catalog, shelf: int) -> tuple[Generation, ...]:
+    """The generations that make up a shelf's slices, oldest first."""
+    found = catalog.rows("SELECT id, bytes FROM generations WHERE shelf = ? AND state = 'live' ORDER BY since, id",
+                         (shelf,))
+    return tuple(Generation(*row) for row in found)
+
+
+def covered(catalog: Catalog, shelf: Shelf) -> dict[str, File]:
+    """The files that the shelf's slices were made of, by path."""
+    found: dict[str, File] = {}
+    for generation in shelf.ids:
+        rows = catalog.rows("SELECT path, size, modified FROM generation_files WHERE generation = ?", (generation,))
+        found |= {path: File(path, size, modified) for path, size, modified in rows}
+    return found
+
+
+def begin(catalog: Catalog, shelf: Shelf) -> str:
+    """A new generation that is yet to be written: whoever finds its folder knows whose it is and since when."""
+    name = uuid4().hex
+    catalog.change("INSERT INTO generations (id, shelf, state, since) VALUES (?, ?, 'writing', ?)",
+                   (name, shelf.id, time()))
+    return name
+
+
+def commit(catalog: Catalog, shelf: Shelf, new: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
+    """Make a written generation count, in place of others; False if the shelf is not as it was when it was taken.
+
+    Two processes may have read the same new files: only the first of them adds what it made.
+    """
+    with catalog.changing():
+        state = catalog.rows("SELECT state FROM generations WHERE id = ?", (new.id,))
+        if state != [("writing",)] or {g.id for g in live(catalog, shelf.id)} != set(shelf.ids):
+            return False
+        for old in replaced:
+            retire(catalog, old)
+        catalog.change("UPDATE generations SET state = 'live', since = ?, bytes = ? WHERE id = ?",
+                       (time(), new.bytes, new.id))
+        for file in files:
+            catalog.change("INSERT INTO generation_files VALUES (?, ?, ?, ?)",
+                           (new.id, file.path, file.size, file.modified))
+    return True
+
+
+def retire(catalog: Catalog, generation: str) -> None:
+    """Let a generation count no longer; its folder stays for those who are reading it."""
+    catalog.change("UPDATE generations SET state = 'retired', since = ? WHERE id = ?", (time(), generation))
+
+
+def expired(catalog: Catalog) -> list[str]:
+    """The generations whose folders nobody needs any more; shelves out of use are dropped first."""
+    with catalog.changing():
+        unused = catalog.rows("""SELECT g.id FROM generations g JOIN shelves s ON s.id = g.shelf
+                                 WHERE g.state = 'live' AND s.used < ?""", (time() - UNUSED,))
+        for (generation,) in unused:
+            retire(catalog, generation)
+    found = catalog.rows("SELECT id FROM generations WHERE state <> 'live' AND since < ?", (time() - LEASE,))
+    return [generation for (generation,) in found]
+
+
+def forget(catalog: Catalog, generations: Iterable[str]) -> None:
+    """Remove the records of generations whose folders are gone, and of shelves that are empty and out of use."""
+    with catalog.changing():
+        for generation in generations:
+            catalog.change("DELETE FROM generations WHERE id = ? AND state <> 'live'", (generation,))
+        catalog.change("""DELETE FROM shelves WHERE used < ?
+                          AND NOT EXISTS (SELECT 1 FROM generations WHERE shelf = shelves.id)""", (time() - UNUSED,))
+
+
+def known(catalog: Catalog) -> set[str]:
+    """Every generation there is a record of."""
+    return {generation for (generation,) in catalog.rows("SELECT id FROM generations")}

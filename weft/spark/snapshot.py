@@ -1,0 +1,83 @@
+"""Snapshots: a source's files as one run sees them, and the rows of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from weft.catalog.kept import File
+from weft.catalog.store import Store
+from weft.errors import RunError, SourceError
+from weft.io.formats import is_remote
+from weft.io.listing import listed_files, spellings
+from weft.io.sources import Files
+
+TRIES = 5  # before a run gives up on a source whose files come and go
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A source as one run sees it: its files, looked at before Spark listed them, and the rows in them."""
+
+    origin: Files
+    frame: DataFrame
+    files: Mapping[str, File]
+
+    def rows_of(self, files: Collection[File]) -> DataFrame:
+        """The rows of some of its files; Spark opens no other."""
+        if len(files) == len(self.files):
+            return self.frame
+        path = self.frame.metadataColumn("_metadata")["file_path"]
+        return self.frame.where(path.isin([text for file in files for text in spellings(file.path)]))
+
+
+def require_store(store: Store | None) -> Store:
+    """The store, or an error that says how to give one."""
+    if store is None:
+        raise RunError("an incremental run needs a folder to keep slices in: make the loom with Loom(store='.weft').")
+    return store
+
+
+def require_files(names: Iterable[str], files: Mapping[str, Files], store: Path) -> None:
+    """Raise where nobody could tell which rows of a source are new, or where kept slices would be read as its rows."""
+    store = store.absolute()
+    for name in names:
+        if name not in files:
+            raise SourceError(f"source '{name}' is a DataFrame, and nobody knows which of its rows are new: give the "
+                              "path of its files, or run without incremental.")
+        if not is_remote(files[name].path) and read_as_rows(store, Path(files[name].path)):
+            raise SourceError(f"the store '{store}' lies in source '{name}', which would read what is kept there as "
+                              "rows: choose a folder elsewhere.")
+
+
+def read_as_rows(store: Path, source: Path) -> bool:
+    """Whether Spark would find the store among the files of a source; it passes over hidden folders."""
+    return store.is_relative_to(source) and not any(p[0] in "._" for p in store.relative_to(source).parts)
+
+
+def snapshot_of(spark: SparkSession, name: str, origin: Files, frame: DataFrame) -> Snapshot:
+    """The source as it is now. Files are looked at before Spark lists them, so that one that grows is found out."""
+    schema = require_schema(spark, name, origin, frame)
+    paths = origin.read(spark, schema).inputFiles()
+    for _ in range(TRIES):
+        files = listed_files(paths)
+        fresh = origin.read(spark, schema)
+        paths = fresh.inputFiles()
+        if set(paths) == set(files):
+            return Snapshot(origin, fresh, files)
+    raise RunError(f"the files of source '{name}' keep coming and going: run again when they stay.")
+
+
+def require_schema(spark: SparkSession, name: str, origin: Files, frame: DataFrame) -> StructType:
+    """The schema of a source, or an error where files that came since it was added have given it another."""
+    try:
+        same = set(origin.read(spark, frame.schema).inputFiles()) == set(frame.inputFiles())
+    except SourceError:  # a folder's name may be no value of its column's type any more
+        same = False
+    if not same and origin.read(spark).schema != frame.schema:
+        raise SourceError(f"source '{name}' has other columns since files came or went: make a new Loom.")
+    return frame.schema
