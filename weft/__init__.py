@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.errors import CheckError, ParseError, QueryError, RefusedError, RunError, SourceError, WeftError
+    from weft.aggregates.track_cluster_centers import TrackClusterCenters
+    from weft.aggregates.user import PlainAggregate, UserAggregate
+    from weft.errors import (
+        AggregateError,
+        CheckError,
+        ParseError,
+        QueryError,
+        RefusedError,
+        RunError,
+        SourceError,
+        WeftError,
+    )
     from weft.loom import Loom
     from weft.model import Query, Window
 
@@ -14,6 +25,10 @@ _HOMES = {
     "Loom": "weft.loom",
     "Query": "weft.model",
     "Window": "weft.model",
+    "PlainAggregate": "weft.aggregates.user",
+    "TrackClusterCenters": "weft.aggregates.track_cluster_centers",
+    "UserAggregate": "weft.aggregates.user",
+    "AggregateError": "weft.errors",
     "CheckError": "weft.errors",
     "ParseError": "weft.errors",
     "QueryError": "weft.errors",
@@ -23,14 +38,18 @@ _HOMES = {
     "WeftError": "weft.errors",
 }
 __all__ = [
+    "AggregateError",
     "CheckError",
     "Loom",
     "ParseError",
+    "PlainAggregate",
     "Query",
     "QueryError",
     "RefusedError",
     "RunError",
     "SourceError",
+    "TrackClusterCenters",
+    "UserAggregate",
     "WeftError",
     "Window",
 ]

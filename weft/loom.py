@@ -9,6 +9,10 @@ from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from weft.aggregates.defined import define
+from weft.aggregates.examples import example_columns
+from weft.aggregates.laws import check_laws
+from weft.aggregates.user import Declared
 from weft.cost.model import SparkModel
 from weft.errors import QueryError, SourceError
 from weft.final.choose import forced_pairs
@@ -22,6 +26,7 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Results, parts_of
 from weft.spark.check import Checker
+from weft.spark.functions import check_name, check_partials
 from weft.spark.measure import ASSUMED, Statistics, measure_scan
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, write
@@ -84,8 +89,20 @@ class Loom:
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
-        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas))
+        self._queries[name] = self._checker.bind(parse_query(name, sql, self._schemas, self._checker.defined))
         return self._queries[name].query
+
+    def aggregate(self, aggregate: Declared) -> None:
+        """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
+
+        Its laws are checked on example values first; see docs/aggregates.md.
+        """
+        definition = define(aggregate)
+        columns = example_columns(definition)
+        check_name(self.spark, definition, self._checker.defined)
+        check_laws(definition, columns)
+        check_partials(self.spark, definition, columns)
+        self._checker.define(definition)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -100,7 +117,8 @@ class Loom:
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
-        plan = replace(plan_workload(workload, chosen, self._model, projection), forced=forced_pairs(algorithm))
+        forced = forced_pairs(algorithm, self._checker.defined)
+        plan = replace(plan_workload(workload, chosen, self._model, projection), forced=forced)
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.aggregates import Argument, Lowered, UnsupportedType, find
+from weft.aggregates import Aggregate, Argument, Lowered, UnsupportedType, find
 from weft.aggregates.component import GUARD
+from weft.aggregates.defined import Definition
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import Call, Output, Query
 from weft.model.workload import Bound
+from weft.spark.functions import Functions
 from weft.sql import Parsed
 from weft.sql.identity import Expressions
 
@@ -32,6 +35,16 @@ class Checker:
         self._types: dict[tuple[str, str], str] = {}
         self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
         self._expressions = Expressions()
+        self._functions = Functions(spark)
+
+    @property
+    def defined(self) -> dict[str, Aggregate]:
+        """The user's aggregates as the SQL reader knows them, by lower-case name."""
+        return {name: definition.function for name, definition in self._functions.definitions.items()}
+
+    def define(self, definition: Definition) -> None:
+        """Make a user's aggregate known to Spark by its name."""
+        self._functions.add(definition)
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
@@ -41,17 +54,21 @@ class Checker:
         self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
 
     def close(self) -> None:
-        """Drop the views."""
+        """Drop the views and functions."""
+        self._functions.drop()
         for view in self._views.values():
             self.spark.catalog.dropTempView(view)
         self._views.clear()
 
     def native(self, query: Query) -> DataFrame:
-        """The query as Spark itself runs it."""
+        """The query as Spark itself runs it, its aggregates brought to the rows where Spark would not mix them."""
+        if self._functions.mixes(query):
+            return self.sql(query.source, self._functions.apart(query))
         return self.sql(query.source, query.native)
 
     def sql(self, source: str, text: str) -> DataFrame:
         """A SQL text over a source's view."""
+        self._functions.claim()
         return self.spark.sql(text.replace(SOURCE, self._views[source]))
 
     def bind(self, parsed: Parsed) -> Bound:
@@ -67,7 +84,7 @@ class Checker:
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
-            tuple(lower(query, call, types) for call in query.calls),
+            tuple(lower(query, call, types, self.defined) for call in query.calls),
         )
         self._expressions.keep(query)
         return bound
@@ -139,9 +156,9 @@ def zeros(number: re.Match[str]) -> str:
     return "0" * len(number[0])
 
 
-def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
+def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
     """The call as components, or a refusal of its argument's type."""
-    aggregate = find(call.function)
+    aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
     guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
@@ -153,7 +170,7 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
             query.name,
             f"{call.function}({', '.join(call.args)}) over {error} does not run in Weft yet.",
             place=place_of(query.text, *aggregate.names),
-            hint="Cast the argument to a number, string, date or timestamp.",
+            hint=error.hint,
         ) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
