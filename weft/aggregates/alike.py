@@ -10,6 +10,8 @@ import numpy as np
 
 from weft.aggregates.monoid import State
 
+NUMBERS = "iufb"
+
 
 def value_at(state: State, i: int) -> Any:
     """One value of a state: a tuple of its fields, or the field itself where there is one."""
@@ -26,6 +28,20 @@ def plain(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(plain, value))})"
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def agree(x: State, y: State, beside: Sequence[State] = (), rounding: float = 0.0) -> np.ndarray:
+    """Where the values of two states agree, numbers within rounding of the largest of theirs and of those beside."""
+    states = (x, y, *beside)
+    if any(a.dtype.kind not in NUMBERS for state in states for a in state):
+        rows = ([value_at(state, i) for state in states] for i in range(len(x[0])))
+        return np.array([equal(a, b, others, rounding) for a, b, *others in rows], bool)
+    with np.errstate(all="ignore"):
+        sizes = [np.abs(a.astype(np.float64)) for state in states for a in state]
+        slack = rounding * np.max([np.where(np.isfinite(size), size, 0.0) for size in sizes], axis=0)
+        fields = [(a == b) | ((a != a) & (b != b)) | (np.abs(a - b) <= slack if a.dtype.kind == "f" else False)
+                  for a, b in zip(x, y, strict=True)]
+    return np.logical_and.reduce(fields)
 
 
 def equal(x: Any, y: Any, beside: Sequence[Any] = (), rounding: float = 0.0) -> bool:

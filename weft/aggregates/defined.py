@@ -67,7 +67,8 @@ class Definition:
 
     def answers(self, state: State) -> pa.Array:
         """The answers that states stand for, in the type that the aggregate returns."""
-        lowered = self.operations.lower(state)
+        with np.errstate(all="ignore"):  # the identity may divide by no rows
+            lowered = self.operations.lower(state)
         found = lowered if isinstance(lowered, pa.Array | pa.ChunkedArray) else pa.array(lowered, *self._hint(lowered))
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return found if found.type == self.answer else found.cast(self.answer)

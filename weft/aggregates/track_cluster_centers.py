@@ -32,9 +32,9 @@ class TrackClusterCenters(UserAggregate):
 
     def __init__(self, anchors: Sequence[Sequence[float]], name: str = "track_cluster_centers"):
         self.name = name
-        self.anchors = np.array(anchors, float)
-        if self.anchors.ndim != 2 or not self.anchors.size or not np.isfinite(self.anchors).all():
+        if len({len(anchor) for anchor in anchors} | {0}) != 2 or not np.isfinite(np.array(anchors, float)).all():
             raise ValueError("anchors must be points of equally many finite coordinates: [(0.0, 0.0), (10.0, 0.0)]")
+        self.anchors = np.array(anchors, float)
         clusters, dimensions = self.anchors.shape
         self.takes = ("double",) * dimensions
         # For each cluster its number of points, then the sum of each coordinate.

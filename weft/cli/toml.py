@@ -22,6 +22,7 @@ SHAPE: Shape = {
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
+    "aggregates": {EACH: str},
     "plan": {"algorithm": (str, dict), "optimizer": str},
 }
 KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table"}

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType
 
 from weft.aggregates import Aggregate, find
 from weft.aggregates.alike import equal, plain, shown, value_at
@@ -24,6 +23,7 @@ from weft.errors import AggregateError
 from weft.model.query import CALL, KEY, WINDOW, Call, Query
 from weft.sql.render import SOURCE, can_be_called, quoted, window_call
 
+ARROW_UDF: Any = F.arrow_udf  # its stubs do not know that a function's own type hints tell what kind it is
 # Whose aggregate a session calls by a name: several looms of one session may define the same name.
 OWNERS: WeakKeyDictionary[SparkSession, dict[str, Definition]] = WeakKeyDictionary()
 
@@ -40,8 +40,7 @@ class Functions:
         """Make an aggregate known by its name, and by another name over lists of rows."""
         self.definitions[definition.name] = definition
         over_lists = f"weft_{uuid4().hex}"
-        each = F.arrow_udf(over_each_list(definition), definition.returns, ArrowUDFType.SCALAR)
-        self.spark.udf.register(over_lists, each)
+        self.spark.udf.register(over_lists, ARROW_UDF(over_each_list(definition), definition.returns))
         self._over_lists[definition.name] = over_lists
         self.claim()
 
@@ -50,9 +49,7 @@ class Functions:
         owned = OWNERS.setdefault(self.spark, {})
         for name, definition in self.definitions.items():
             if owned.get(name) is not definition:
-                made: Any = F.arrow_udf(over_rows(definition), definition.returns,
-                                        ArrowUDFType.GROUPED_AGG)  # type: ignore[call-overload]
-                self.spark.udf.register(name, made)
+                self.spark.udf.register(name, ARROW_UDF(over_rows(definition), definition.returns))
                 owned[name] = definition
 
     def drop(self) -> None:
@@ -87,7 +84,7 @@ class Functions:
 
 
 def over_rows(definition: Definition) -> Callable[..., Any]:
-    """The aggregate as Spark calls it: a column for each argument in, one answer out."""
+    """The aggregate as Spark calls it: a column for each argument in, one answer out, as its type hints say."""
 
     def aggregate(*columns: pa.Array) -> Any:
         return definition.answers(fold_rows(definition, columns))[0].as_py()
