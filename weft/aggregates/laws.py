@@ -126,6 +126,11 @@ def check_shapes(definition: Definition, rows: State) -> None:
     if kinds != definition.types or any(len(a) != len(rows[0]) for a in found):
         raise AggregateError(definition.name, f"combine gave fields of {names(kinds)}, not of "
                              f"{names(definition.types)}.", "Give arrays of the declared types, one element a state.")
+    each = definition.monoid.ufunc
+    fields = found if each is None else tuple(each(a, a) for a in rows)
+    for i in np.flatnonzero(~agree(found, fields))[:1].tolist():
+        raise broken(definition, "ufunc", "combine does what the ufunc does to each field",
+                     f"combine gives {shown(found, i)}, the ufunc {shown(fields, i)}")
     for i in np.flatnonzero(~agree(before, rows))[:1].tolist():
         raise broken(definition, "combine", "combine leaves its arguments unchanged",
                      f"{shown(before, i)} became {shown(rows, i)}")

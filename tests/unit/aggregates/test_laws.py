@@ -76,6 +76,11 @@ class Share(Sum):
         return state[0] / state[0].sum()
 
 
+class TwoWays(Sum):
+    def combine(self, a, b):
+        return (np.maximum(a[0], b[0]),)
+
+
 class InPlace(PlainAggregate):
     name, takes, returns, commutative = "gathered", ("double",), "double", True
     identity = ()
@@ -119,6 +124,7 @@ BROKEN = [
     (Forgets, "'inverse', inverse(combine(a, b), b) = a: with a = "),
     (Centred, "'lift', a row's state depends on that row alone"),
     (Share, "'lower', lower(state) depends on that state alone"),
+    (TwoWays, "'ufunc', combine does what the ufunc does to each field: combine gives "),
     (InPlace, "'combine', combine leaves its arguments unchanged"),
 ]
 FAILING = [
