@@ -202,8 +202,8 @@ def test_random_queries_with_them_equal_spark_s_own(spark, zone):
     aggregates = (named(Spread, "spread_of"), TrackClusterCenters([(5e3, 5.0), (4e3, 4.0)], "pairs"), Latest(),
                   named(Parity, "odd"), Longest())
 
-    @settings(max_examples=1, phases=[Phase.generate])
-    @given(shapes(), st.lists(queries(st.sampled_from(CALLS)), min_size=4, max_size=4))
+    @settings(max_examples=3, phases=[Phase.generate])
+    @given(shapes(), st.lists(queries(st.sampled_from(CALLS)), min_size=2, max_size=2))
     def check(shape, texts):
         sized = Shape(**{**shape.__dict__, "rows": max(shape.rows, 40), "odd": 0.0})
         loom = Loom(spark)
