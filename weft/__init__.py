@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from weft.aggregates.track_cluster_centers import TrackClusterCenters
+    from weft.aggregates.user import PlainAggregate, UserAggregate
     from weft.errors import (
+        AggregateError,
         CatalogError,
         CheckError,
         ParseError,
@@ -23,6 +26,10 @@ _HOMES = {
     "Loom": "weft.loom",
     "Query": "weft.model",
     "Window": "weft.model",
+    "PlainAggregate": "weft.aggregates.user",
+    "TrackClusterCenters": "weft.aggregates.track_cluster_centers",
+    "UserAggregate": "weft.aggregates.user",
+    "AggregateError": "weft.errors",
     "CatalogError": "weft.errors",
     "CheckError": "weft.errors",
     "ParseError": "weft.errors",
@@ -33,15 +40,19 @@ _HOMES = {
     "WeftError": "weft.errors",
 }
 __all__ = [
+    "AggregateError",
     "CatalogError",
     "CheckError",
     "Loom",
     "ParseError",
+    "PlainAggregate",
     "Query",
     "QueryError",
     "RefusedError",
     "RunError",
     "SourceError",
+    "TrackClusterCenters",
+    "UserAggregate",
     "WeftError",
     "Window",
 ]

@@ -45,6 +45,14 @@ class SourceError(WeftError):
     """A source that is missing, unreadable or has no event time."""
 
 
+class AggregateError(WeftError):
+    """A user-defined aggregate that cannot be used: which, why, and what to write instead."""
+
+    def __init__(self, aggregate: str, reason: str, hint: str = ""):
+        self.aggregate, self.reason, self.hint = aggregate, reason, hint
+        super().__init__(f"aggregate '{aggregate}': {reason}" + (f" {hint}" if hint else ""))
+
+
 class PlanError(WeftError):
     """A plan that breaks an invariant or a choice that is not legal."""
 

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from weft.aggregates.component import MOST_VALUES
+from weft.aggregates.defined import define
+from weft.aggregates.examples import example_columns
+from weft.aggregates.laws import check_laws
+from weft.aggregates.user import Declared
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
@@ -28,6 +32,7 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
+from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
@@ -116,13 +121,25 @@ class Loom:
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
-        bound = self._checker.bind(parse_query(name, sql, self._schemas))
+        bound = self._checker.bind(parse_query(name, sql, self._schemas, self._checker.defined))
         refuse_large(bound, self._statistics.get(scan_key(bound)), self.most_values)
         if self._store:
             self._store.register((bound.query,))
             self._recall((bound,))
         self._queries[name] = bound
         return bound.query
+
+    def aggregate(self, aggregate: Declared) -> None:
+        """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
+
+        Its laws are checked on example values first; see docs/aggregates.md.
+        """
+        definition = define(aggregate)
+        columns = example_columns(definition)
+        check_name(self.spark, definition, self._checker.defined)
+        check_laws(definition, columns)
+        check_partials(self.spark, definition, columns)
+        self._checker.define(definition)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -140,7 +157,7 @@ class Loom:
         if chosen.across:
             self._samples.take(workload)
         found = plan_workload(workload, chosen, self._model, projection, self._samples.size)
-        plan = replace(found, forced=forced_pairs(algorithm))
+        plan = replace(found, forced=forced_pairs(algorithm, self._checker.defined))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
 

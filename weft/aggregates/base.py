@@ -28,12 +28,15 @@ class Argument:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate function; `lower(args, only)` gives its components, `only` the FILTER clause or ''."""
+    """One aggregate function; `lower(args, only)` gives its components, `only` the FILTER clause or ''.
+
+    `defined` tells those that a user defined."""
 
     name: str
     lower: Callable[[tuple[Argument, ...], str], Lowered]
     synonyms: tuple[str, ...] = ()
     arity: tuple[int, int] = (1, 1)
+    defined: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,7 +53,11 @@ class BadArgument(Exception):
 
 
 class UnsupportedType(Exception):
-    """The argument's type is one that Spark aggregates and Weft does not (yet)."""
+    """The argument's type is one that Spark aggregates and Weft does not (yet), and what to write instead."""
+
+    def __init__(self, kind: str, hint: str = "Cast the argument to a number, string, date or timestamp."):
+        super().__init__(kind)
+        self.hint = hint
 
 
 def decimal_type(precision: int, scale: int) -> str:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from weft.aggregates.defined import Definition
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,8 @@ class Component:
 
     `type` is the Spark type of an answer's value; `fields` names the values an answer carries.
     Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
-    that meet the condition GUARD stands for. `parameters` are constants of its answers, such as a percentage.
+    that meet the condition GUARD stands for. `parameters` are constants of its answers, such as a percentage. `defined`
+    is the user's aggregate, whose name the monoid then has.
     """
 
     monoid: str
@@ -23,6 +28,7 @@ class Component:
     label: str = field(default="", compare=False)
     guarded: tuple[str, ...] = field(default=(), compare=False)
     parameters: tuple[float, ...] = ()
+    defined: Definition | None = field(default=None, compare=False)
 
     @property
     def nullable(self) -> bool:

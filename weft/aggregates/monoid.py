@@ -25,6 +25,7 @@ class Monoid:
 
     `inverse` takes away what `combine` put in (`x + y − y = x`), exactly for integers only. A selective combine
     returns one of its arguments. `ufunc` does the work of combine field by field; it is None where fields mix.
+    `exact` says that the inverse is exact whatever the types.
     """
 
     name: str
@@ -35,18 +36,19 @@ class Monoid:
     selective: bool = False
     commutative: bool = True
     ufunc: np.ufunc | None = None
+    exact: bool = False
 
     def invertible(self, types: Types) -> bool:
-        """Whether taking away is exact: an inverse exists and every field is an integer."""
-        return self.inverse is not None and all(t.kind in "iu" for t in types)
+        """Whether taking away is exact: an inverse exists, and it says so or every field is an integer."""
+        return self.inverse is not None and (self.exact or all(t.kind in "iu" for t in types))
 
     def rounds(self, types: Types) -> bool:
-        """Whether combining rounds: floating fields that are added up rather than chosen from."""
-        return not self.idempotent and any(t.kind == "f" for t in types)
+        """Whether combining rounds: floating fields, or objects, that are added up rather than chosen from."""
+        return not self.idempotent and any(t.kind in "fO" for t in types)
 
     def empty(self, types: Types, size: int) -> State:
         """A state of `size` identities."""
-        return tuple(np.full(size, e, t) for e, t in zip(self.identity(types), types, strict=True))
+        return tuple(filled(size, e, t) for e, t in zip(self.identity(types), types, strict=True))
 
     def scan(self, state: State, axis: int = 0, out: State | None = None) -> State:
         """Running folds along an axis, from the first element on, into `out` if it is given."""
@@ -66,6 +68,13 @@ class Monoid:
         if self.ufunc is not None:
             return tuple(self.ufunc.reduceat(a, first, dtype=a.dtype) for a in state)
         return _pairwise(self, state, first, size)
+
+
+def filled(size: int, value: object, kind: np.dtype) -> np.ndarray:
+    """An array of one value, which may be a tuple or a list where the type is that of objects."""
+    array = np.empty(size, kind)
+    array.fill(value)
+    return array
 
 
 def _doubled_scan(monoid: Monoid, source: State, axis: int, out: State) -> None:

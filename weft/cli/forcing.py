@@ -26,7 +26,7 @@ def chosen_algorithm(project: Project, texts: Sequence[str]) -> Mapping[str, str
             what = "all functions" if function == EVERY else f"'{function}'"
             raise wrong(f"{what} can have one algorithm only.")
     try:
-        return dict(forced_pairs(dict(pairs)))
+        return dict(forced_pairs(dict(pairs), project.aggregates))
     except PlanError as error:
         raise wrong(str(error)) from error
 

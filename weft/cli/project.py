@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from weft.optimize.plan import find_optimizer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 STORE = ".weft"
+REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Project:
     optimizer: str | None = None
     store: Path | None = None
     most_values: int = MOST_VALUES
+    aggregates: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_project(start: Path) -> Path:
@@ -80,10 +82,11 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         build_sink(folder, sink.get("format", "parquet"), sink.get("path", "out")),
         files=build_files(data.get("queries", {}).get("files", ["queries/*.sql"])),
         spark=build_spark(data.get("spark", {})),
-        algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {})),
+        algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {}), data.get("aggregates", {})),
         optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
         store=build_store(folder, data.get("run", {}).get("store", STORE)),
         most_values=build_most(data.get("plan", {}).get("most_values", MOST_VALUES)),
+        aggregates=build_aggregates(data.get("aggregates", {})),
     )
 
 
@@ -121,11 +124,21 @@ def build_spark(table: Mapping[str, Any]) -> dict[str, str]:
     return options
 
 
-def build_algorithm(value: str | dict[str, Any]) -> dict[str, str]:
+def build_aggregates(table: Mapping[str, str]) -> dict[str, str]:
+    """The user's aggregates: where the class or instance of each name is."""
+    for name, reference in table.items():
+        if not REFERENCE.fullmatch(reference):
+            example = f'{name} = "aggregates:{name.title().replace("_", "")}"'
+            raise ProjectError(f"{FILE}: aggregates.{name} '{reference}' names no class: write {example} for a class "
+                               "in aggregates.py of this folder.")
+    return dict(table)
+
+
+def build_algorithm(value: str | dict[str, Any], defined: Iterable[str]) -> dict[str, str]:
     """The algorithm that folds each function, `EVERY` for all: one name, or a table of them."""
     named = {EVERY: value} if isinstance(value, str) else value
     try:
-        return dict(forced_pairs({function: str(name) for function, name in named.items()}))
+        return dict(forced_pairs({function: str(name) for function, name in named.items()}, defined))
     except PlanError as error:
         raise ProjectError(f"{FILE}: plan.algorithm: {error}") from error
 

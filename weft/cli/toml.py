@@ -22,6 +22,7 @@ SHAPE: Shape = {
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
+    "aggregates": {EACH: str},
     "plan": {"algorithm": (str, dict), "optimizer": str, "most_values": int},
     "run": {"store": str},
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weft.cli.aggregates import load_aggregate
 from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
 from weft.cli.project import Project, Source
@@ -34,7 +35,8 @@ def weave(project: Project, only: Iterable[str], report: Report) -> Woven:
     wanted = select(found, tuple(only))
     loom = new_loom(project)
     faults = [fault for source in project.sources if (fault := add_source(loom, source))]
-    if faults:  # a query of a missing source would only repeat what is already said
+    faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
+    if faults:  # a query of a missing source or aggregate would only repeat what is already said
         return Woven(loom, (), (*found.faults, *faults))
     for done, query in enumerate(wanted):
         report(done, len(wanted), f"checking {query.name}")
@@ -75,6 +77,15 @@ def add_source(loom: Loom, source: Source) -> Fault | None:
         named = f"source '{source.name}'"
         reason = str(error) if named in str(error) else f"{named}: {error}"
         return Fault(reason, file=FILE, kind=type(error).__name__)
+    return None
+
+
+def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:
+    """Adds an aggregate of the project's own, or says what is wrong with it."""
+    try:
+        loom.aggregate(load_aggregate(project.folder, name, project.aggregates[name]))
+    except WeftError as error:
+        return Fault(str(error), file=FILE, kind=type(error).__name__)
     return None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from weft.aggregates.monoid import Monoid, State, types_of
 from weft.final.base import Card, Feed, Kept, Types, refusal
 from weft.final.jit import missing
+from weft.final.values import TAGS
 
 # Cells that fit a core's cache together with what is folded from them.
 TILE = 1 << 15
@@ -37,6 +38,8 @@ class Bulk:
 
     def supports(self, monoid: Monoid, types: Types, ranges: Sequence[int]) -> str | None:
         """Why it must not fold this monoid over these ranges, or None if it may."""
+        if self.card.engine == "numba" and monoid.name not in TAGS:
+            return f"{self.card.title} has no compiled {monoid.name}"
         return refusal(self.card, monoid, types, ranges)
 
     def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> Kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 import numpy as np
@@ -47,21 +47,21 @@ def find_algorithm(name: str) -> Algorithm:
     return BY_NAME[name]
 
 
-def forced_pairs(algorithm: str | Mapping[str, str] | None) -> Forced:
-    """What the user forces: one name for all monoids, or a name for each that he gives."""
+def forced_pairs(algorithm: str | Mapping[str, str] | None, defined: Iterable[str] = ()) -> Forced:
+    """What the user forces: one name for all monoids, or a name for each that he gives, his own aggregates too."""
     if algorithm is None:
         return ()
     pairs = ((EVERY, algorithm),) if isinstance(algorithm, str) else tuple(algorithm.items())
     for monoid, name in pairs:
         find_algorithm(name)
         if monoid != EVERY:
-            check_function(monoid, name)
+            check_function(monoid, name, defined)
     return pairs
 
 
-def check_function(function: str, forced: str) -> None:
+def check_function(function: str, forced: str, defined: Iterable[str] = ()) -> None:
     """Raises where an algorithm is forced for a function that there is not."""
-    names = [m.name for m in MONOIDS]
+    names = [*(m.name for m in MONOIDS), *defined]
     if function not in names:
         near = [SPELLED[function]] if function in SPELLED else get_close_matches(function, names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the functions are {', '.join(names)}."
@@ -96,6 +96,8 @@ def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algor
 
 def folding(component: Component) -> tuple[Monoid, Types]:
     """The monoid that folds a component, and the types of its fields: numbers as they are, others by rank."""
+    if component.defined:
+        return component.defined.monoid, component.defined.types
     name = "moments" if component.monoid.startswith("moments") else component.monoid.removesuffix("_by")
     floating = component.type in ("double", "float") and not component.monoid.endswith("_by")
     fields = len(component.columns) if name in ("moments", "comoments") else 1

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates.component import Component
+from weft.aggregates.defined import Definition
 from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, Monoid, State
 from weft.final.decimals import int64_of, join_limbs, mean_of, split_limbs, to_decimal
 
@@ -182,8 +183,21 @@ def central(columns: Sequence[pa.Array], monoid: Monoid, sent: slice) -> Lane:
     return Lane(monoid, state, valid, lambda s: ([fixed(pa.float64(), a) for a in s[sent]], None))
 
 
+def defined(definition: Definition, columns: Sequence[pa.Array]) -> Lane:
+    """A user's aggregate: a slice without rows is the identity, and any answer may be null."""
+
+    def decode(state: State) -> Decoded:
+        values = definition.answers(state)
+        valid = validity(values)
+        return [values], None if valid is None else valid.astype(np.int8)
+
+    return Lane(definition.monoid, definition.slices(columns), None, decode)
+
+
 def encode(component: Component, columns: Sequence[pa.Array], answer: pa.DataType, ansi: bool) -> Lane:
     """The lane of a component, by its monoid and the type of its columns."""
+    if component.defined:
+        return defined(component.defined, columns)
     match component.monoid:
         case "count":
             return plain(columns[0], ADD)

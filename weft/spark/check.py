@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.aggregates import Argument, BadArgument, Lowered, UnsupportedType, find
+from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import BAGS, GUARD
+from weft.aggregates.defined import Definition
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import Call, Output, Query
+from weft.model.statistics import Statistics
 from weft.model.workload import Bound
-from weft.spark.measure import Statistics
+from weft.spark.functions import Functions
 from weft.sql import Parsed
 from weft.sql.identity import Expressions
 
@@ -34,6 +37,16 @@ class Checker:
         self._types: dict[tuple[str, str], str] = {}
         self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
         self._expressions = Expressions()
+        self._functions = Functions(spark)
+
+    @property
+    def defined(self) -> dict[str, Aggregate]:
+        """The user's aggregates as the SQL reader knows them, by lower-case name."""
+        return {name: definition.function for name, definition in self._functions.definitions.items()}
+
+    def define(self, definition: Definition) -> None:
+        """Make a user's aggregate known to Spark by its name."""
+        self._functions.add(definition)
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
@@ -47,17 +60,21 @@ class Checker:
         return self._expressions.identity(source, text)
 
     def close(self) -> None:
-        """Drop the views."""
+        """Drop the views and functions."""
+        self._functions.drop()
         for view in self._views.values():
             self.spark.catalog.dropTempView(view)
         self._views.clear()
 
     def native(self, query: Query) -> DataFrame:
-        """The query as Spark itself runs it."""
+        """The query as Spark itself runs it, its aggregates brought to the rows where Spark would not mix them."""
+        if self._functions.mixes(query):
+            return self.sql(query.source, self._functions.apart(query))
         return self.sql(query.source, query.native)
 
     def sql(self, source: str, text: str) -> DataFrame:
         """A SQL text over a source's view."""
+        self._functions.claim()
         return self.spark.sql(text.replace(SOURCE, self._views[source]))
 
     def bind(self, parsed: Parsed) -> Bound:
@@ -73,7 +90,7 @@ class Checker:
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
-            tuple(lower(query, call, types) for call in query.calls),
+            tuple(lower(query, call, types, self.defined) for call in query.calls),
         )
         self._expressions.keep(query)
         return bound
@@ -145,9 +162,9 @@ def zeros(number: re.Match[str]) -> str:
     return "0" * len(number[0])
 
 
-def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
+def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
     """The call as components, or a refusal of its argument's type."""
-    aggregate = find(call.function)
+    aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
     guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
@@ -159,8 +176,7 @@ def lower(query: Query, call: Call, types: dict[str, str]) -> Lowered:
         raise RefusedError(query.name, error.reason, place=place, hint=error.hint) from None
     except UnsupportedType as error:
         reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
-        hint = "Cast the argument to a number, string, date or timestamp."
-        raise RefusedError(query.name, reason, place=place, hint=hint) from None
+        raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
 

@@ -7,11 +7,19 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from zipfile import ZipFile, ZipInfo
 
 # The first moment a zip can name, and no compression: equal packages give equal zips, whatever the day or the zlib.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNIX, READABLE = 3, 0o644 << 16
+
+
+def ship_by_value(module: ModuleType) -> None:
+    """Lets Spark send a module's classes to workers whole, for they cannot import it."""
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    register_pickle_by_value(module)
 
 
 def package_zip(path: str | PathLike[str] = "weft.zip") -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from weft.aggregates.alike import equal
 from weft.model.query import Query
 from weft.spark.batch import Results
 
@@ -103,23 +104,36 @@ def row(table: pa.Table, index: int) -> list:
 
 
 def flat(table: pa.Table) -> pa.Table:
-    """The table with its structs as columns of their own and other nested values as text."""
+    """The table with its structs as columns of their own."""
     while any(pa.types.is_struct(f.type) for f in table.schema):
         table = table.flatten()
-    columns = [pa.chunked_array([[str(v) for v in c.to_pylist()]], pa.string()) if pa.types.is_nested(c.type) else c
-               for c in table.columns]
-    return pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
+    return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """The table flat and sorted by its exact columns, then by its floating ones."""
+    """The table flat and sorted by its exact columns, then by its floating ones, then by the text of nested ones."""
     table = flat(table)
-    names = sorted(table.column_names, key=lambda n: pa.types.is_floating(table.schema.field(n).type))
-    return table.take(pc.sort_indices(table, [(n, "ascending") for n in names])) if names else table
+    texts = [as_text(c) if pa.types.is_nested(c.type) else c for c in table.columns]
+    sortable = pa.table(texts, names=table.column_names)
+    names = sorted(table.column_names, key=lambda n: rank(table.schema.field(n).type))
+    return table.take(pc.sort_indices(sortable, [(n, "ascending") for n in names])) if names else table
+
+
+def rank(kind: pa.DataType) -> int:
+    """Where a column of a type stands in the order: reals may differ in their last digits, and so may texts of them."""
+    return 2 if pa.types.is_nested(kind) else int(pa.types.is_floating(kind))
+
+
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Nested values as texts to sort by."""
+    return pa.chunked_array([[str(value) for value in column.to_pylist()]], pa.string())
 
 
 def same(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
     """Where two columns agree: null with null, NaN with NaN, floats within rounding, all else exactly."""
+    if pa.types.is_nested(ours.type):
+        pairs = zip(ours.to_pylist(), theirs.to_pylist(), strict=True)
+        return np.fromiter((equal(a, b, rounding=RELATIVE) for a, b in pairs), bool, len(ours))
     nulls = ours.is_null().to_numpy(zero_copy_only=False), theirs.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(ours.type):
         agree = close(*(a.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) for a in (ours, theirs)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from weft.aggregates import find
 from weft.model.query import WINDOW
 from weft.sql.qualify import FIELDS, KEYS, ROWS, SELECT, Scope
 from weft.sql.refuse import refuse_aggregates
 from weft.sql.render import identifier, sql
 from weft.sql.spellings import FLINK, Spelled
+from weft.sql.text import Text
 
 
 def resolve_where(scope: Scope, node: exp.Expr | None) -> exp.Expr | None:
@@ -39,7 +39,7 @@ def resolve_groups(scope: Scope, group: exp.Group | None, items: list[tuple[exp.
     if group is None:
         return []
     if group.args.get("all"):
-        return [node.copy() for node, _ in items if not has_aggregate(node)]
+        return [node.copy() for node, _ in items if not has_aggregate(scope.text, node)]
     return [_group(scope, node, items) for node in group.expressions]
 
 
@@ -85,9 +85,9 @@ def _flink_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:
     return sql(scope.resolve(exp.Column(this=named), ROWS))
 
 
-def has_aggregate(node: exp.Expr) -> bool:
+def has_aggregate(text: Text, node: exp.Expr) -> bool:
     """Whether an aggregate occurs anywhere in the expression."""
-    return any(find(call.name) for call in node.find_all(exp.Anonymous))
+    return any(text.aggregate(call.name) for call in node.find_all(exp.Anonymous))
 
 
 def is_window(node: exp.Expr) -> bool:

@@ -56,7 +56,7 @@ class Groups:
     def _lift(self, node: exp.Expr) -> None:
         if node in self.keys:
             node.replace(_column(KEY, self.keys.index(node)))
-        elif isinstance(node, exp.Filter | exp.Anonymous) and is_aggregate(node):
+        elif isinstance(node, exp.Filter | exp.Anonymous) and self._is_aggregate(node):
             node.replace(_column(CALL, self.calls.setdefault(self._call(node), len(self.calls))))
         elif isinstance(node, exp.Column):
             self._grouped(node)
@@ -77,8 +77,8 @@ class Groups:
         only = node.expression.this if isinstance(node, exp.Filter) else None
         inner = node.this if isinstance(node, exp.Filter) else node
         distinct = next((arg for arg in inner.expressions if isinstance(arg, exp.Distinct)), None)
-        aggregate = find("count distinct" if distinct else inner.name)
-        assert aggregate is not None  # is_aggregate said so
+        aggregate = find("count distinct") if distinct else self.text.aggregate(inner.name)
+        assert aggregate is not None  # _is_aggregate said so
         args = [arg.unnest() for arg in (inner if distinct is None else distinct).expressions]
         for part in (*args, *([only] if only else [])):
             refuse_aggregates(self.text, part, "another aggregate", "Aggregate the columns of the source only.")
@@ -86,19 +86,27 @@ class Groups:
             args = []
         else:
             self._check_arity(inner, len(args), aggregate.arity)
+        if only is not None and aggregate.defined:
+            self._refuse_filter(node, inner, sql(only.unnest()))
         return Call(aggregate.name, tuple(sql(arg) for arg in args), sql(only.unnest()) if only else None)
+
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        """Whether the node is a call of an aggregate, with or without FILTER."""
+        inner = node.this if isinstance(node, exp.Filter) else node
+        return isinstance(inner, exp.Anonymous) and self.text.aggregate(inner.name) is not None
+
+    def _refuse_filter(self, node: exp.Expr, call: exp.Expr, only: str) -> None:
+        """The error for a FILTER that Spark does not give to aggregates written in Python."""
+        first, *others = (sql(arg) for arg in call.expressions)
+        instead = ", ".join([f"CASE WHEN {only} THEN {first} END", *others])
+        raise self.text.refused(node, f"Spark gives user-defined aggregates such as {call.name}() no FILTER.",
+                                f"Write {call.name}({instead}): rows with a null argument are left out.")
 
     def _check_arity(self, call: exp.Expr, given: int, arity: tuple[int, int]) -> None:
         least, most = max(1, arity[0]), arity[1]
         if not least <= given <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             raise self.text.wrong(call, f"{call.name}() takes {wanted} arguments, not {given}.", "Check the call.")
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether the node is a call of an aggregate, with or without FILTER."""
-    inner = node.this if isinstance(node, exp.Filter) else node
-    return isinstance(inner, exp.Anonymous) and find(inner.name) is not None
 
 
 def _counts_rows(arg: exp.Expr) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from weft.aggregates import Aggregate
 from weft.model.query import WINDOW, Output, Query
 from weft.model.window import Window
 from weft.sql import render
@@ -23,6 +25,7 @@ from weft.sql.text import Text
 from weft.sql.trust import precise, trusted
 
 Items = list[tuple[exp.Expr, str]]
+NONE: Mapping[str, Aggregate] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,10 @@ class Parsed:
     trusted: bool
 
 
-def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema]) -> Parsed:
-    """Read one query's SQL against the registered sources."""
-    words = Text(name, text)
+def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
+                defined: Mapping[str, Aggregate] = NONE) -> Parsed:
+    """Read one query's SQL against the registered sources; `defined` are the user's aggregates by lower-case name."""
+    words = Text(name, text, defined)
     tokens = _tokens(words)
     refuse_start(words, tokens)
     tokens, spelled = lift(words, tokens)

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from weft.aggregates import find
 from weft.model.query import WINDOW
 from weft.model.window import Window
 from weft.sql.functions import CHANGING, UNIT_FIRST
@@ -57,7 +56,7 @@ class Scope:
 
     def _window(self, call: exp.Anonymous, clause: str) -> exp.Expr:
         """The column `__window` for a window() call, which must be the same window everywhere in the query."""
-        if clause == ROWS or _in_aggregate(call):
+        if clause == ROWS or _in_aggregate(self.text, call):
             raise self._rows_only(call)
         window = read_window(self.text, call)
         if self.spelled:
@@ -73,7 +72,7 @@ class Scope:
         parts = [part.name for part in column.parts]
         head = parts[0].lower()
         own = self._own(column, parts)
-        alias = None if clause == ROWS or _in_aggregate(column) else self.aliases.get(head)
+        alias = None if clause == ROWS or _in_aggregate(self.text, column) else self.aliases.get(head)
         if own is not None:
             self._unambiguous(column, own, alias, clause)
             return own
@@ -120,7 +119,7 @@ class Scope:
 
     def _window_name(self, column: exp.Column, parts: list[str], alias: list[exp.Expr] | None, clause: str) -> exp.Expr:
         """`window`, `window.start` or Flink's `window_start` as a path from `__window`."""
-        if clause == ROWS or _in_aggregate(column):
+        if clause == ROWS or _in_aggregate(self.text, column):
             raise self._rows_only(column)
         head, *rest = (part.lower() for part in parts)
         if alias and any(sql(item) != WINDOW for item in alias) and head == "window":
@@ -190,10 +189,10 @@ def _is_window_call(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() == "window"
 
 
-def _in_aggregate(node: exp.Expr) -> bool:
+def _in_aggregate(text: Text, node: exp.Expr) -> bool:
     parent = node.parent
     while parent is not None:
-        if isinstance(parent, exp.Anonymous) and find(parent.name):
+        if isinstance(parent, exp.Anonymous) and text.aggregate(parent.name):
             return True
         if isinstance(parent, exp.Filter):
             return True

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from weft.aggregates import find
 from weft.errors import QueryError
 from weft.sql.functions import ANALYTIC, CHANGING, GENERATORS, NOT_YET
 from weft.sql.order import unclear
@@ -218,7 +217,7 @@ def refuse_moment(text: Text, cast: exp.Cast) -> None:
 def refuse_aggregates(text: Text, node: exp.Expr, clause: str, hint: str) -> None:
     """The error for an aggregate in a clause that sees rows, not groups."""
     for call in node.find_all(exp.Anonymous):
-        if find(call.name):
+        if text.aggregate(call.name):
             raise text.refused(call, f"an aggregate ({call.name}) cannot stand in {clause}.", hint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from weft.model.query import WINDOW
@@ -38,6 +39,17 @@ def is_plain(name: str) -> bool:
 def quoted(name: str) -> str:
     """A name as Spark SQL, in backticks only where it needs them."""
     return name if is_plain(name) else "`" + name.replace("`", "``") + "`"
+
+
+def can_be_called(name: str) -> bool:
+    """Whether `name(x)` reads as a plain call of a function."""
+    try:
+        text = f"SELECT {name}(x)"
+        tree = VERBATIM.parser().parse(VERBATIM.tokenize(text), text)[0]
+    except SqlglotError:
+        return False
+    call = tree.expressions[0] if isinstance(tree, exp.Select) and len(tree.expressions) == 1 else None
+    return is_plain(name) and isinstance(call, exp.Anonymous) and call.name.lower() == name.lower()
 
 
 def window_call(time: str, window: Window | None) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token
 
+from weft.aggregates import Aggregate, find
 from weft.errors import CheckError, ParseError, Place, QueryError, RefusedError
 from weft.sql.dialect import VERBATIM
 
@@ -20,10 +21,15 @@ Spot = exp.Expr | Token | int | None  # whatever an error can point at
 
 @dataclass(frozen=True)
 class Text:
-    """The name and the text of a query, which every error about it carries."""
+    """The name and the text of a query, which every error about it carries, and the user's aggregates it may call."""
 
     name: str
     sql: str
+    defined: Mapping[str, Aggregate] = field(default_factory=dict)
+
+    def aggregate(self, name: str) -> Aggregate | None:
+        """The aggregate of that name: a user's own, or one of Weft's."""
+        return self.defined.get(name.lower()) or find(name)
 
     def refused(self, at: Spot, reason: str, hint: str = "") -> RefusedError:
         """The error for good SQL that Weft does not run."""

@@ -111,11 +111,11 @@ HAVINGS = ("", "", " HAVING count(*) > 1", " HAVING max(i) > 0 OR a0 IS NULL", "
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> str:
-    """A whole query."""
+def queries(draw: st.DrawFn, more: st.SearchStrategy[str] | None = None) -> str:
+    """A whole query; `more` are further calls that its SELECT may hold."""
     keys = draw(st.lists(st.sampled_from(KEYS), max_size=2, unique=True))
     window = draw(windows())
-    items = draw(st.lists(expressions(), min_size=1, max_size=4))
+    items = draw(st.lists(expressions() if more is None else st.one_of(more, expressions()), min_size=1, max_size=4))
     shown = [*keys, draw(st.sampled_from(["window", "window.start", "window.end", "window.start, window.end"]))]
     select = ", ".join([*shown, *(f"{item} AS a{i}" for i, item in enumerate(items))])
     where = draw(st.one_of(st.just(""), st.just(""), st.builds(" WHERE {}".format, st.sampled_from(CONDITIONS))))
