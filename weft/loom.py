@@ -16,6 +16,7 @@ from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
+from weft.catalog.outlook import Outlook, find_outlook, keep_outlook, mark_of
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
@@ -37,7 +38,7 @@ from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
 from weft.spark.partial import run_partial
-from weft.spark.samples import Samples
+from weft.spark.samples import Recalled, Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import require_files, require_store, snapshot_of
@@ -84,6 +85,7 @@ class Loom:
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
         self._samples = Samples(self._frames, self._statistics)
+        self._measured = False
         self._store: Store | None = None
         if store is not None:
             self.attach(store)
@@ -166,6 +168,7 @@ class Loom:
 
         Without it a source is taken for 2 million rows of 1000 keys in 10 hours.
         """
+        self._measured = True
         for group in sharing(tuple(self._chosen(queries))):
             head = group[0]
             found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
@@ -216,7 +219,8 @@ class Loom:
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
         slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
-        plan, tell = self.plan(queries, algorithm, optimizer), progress or silent
+        planned = self._planned_again if incremental else self.plan
+        plan, tell = planned(queries, algorithm, optimizer), progress or silent
         stages = self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
@@ -232,12 +236,26 @@ class Loom:
             self._keep_sizes(watches)
         return Results(parts, report, read)
 
+    def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
+        """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
+        catalog, chosen = require_store(self._store).catalog, [bound.query for bound in self._chosen(queries)]
+        require_files(dict.fromkeys(query.source for query in chosen), self._files, catalog.path.parent)
+        mark = mark_of(optimizer, [(self._files[query.source].path, query.text) for query in chosen])
+        known, now = None if self._measured else find_outlook(catalog, mark), self._samples
+        self._samples = Recalled(self._frames, known.measured, dict(known.sampled)) if known else now
+        try:
+            plan = self.plan([query.name for query in chosen], algorithm, optimizer)
+        finally:
+            self._samples = now
+        if known is None:
+            keep_outlook(catalog, mark, Outlook(self._statistics, now.found))
+        return plan
+
     def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
                    say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
         catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
-        require_files(names, self._files, catalog.path.parent)
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
         with told():
             keeper = Keeper(self.spark, catalog, found, say)

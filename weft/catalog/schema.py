@@ -62,6 +62,7 @@ SHELVES = (
         generation TEXT NOT NULL REFERENCES generations ON DELETE CASCADE, path TEXT NOT NULL, size INTEGER NOT NULL,
         modified INTEGER NOT NULL,
         PRIMARY KEY (generation, path)) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE outlooks (mark TEXT PRIMARY KEY, known TEXT NOT NULL, made REAL NOT NULL) STRICT",
 )
 
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.

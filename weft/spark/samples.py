@@ -65,6 +65,13 @@ class Samples:
         return SparkModel(found.rows / found.span, found.keys, found.span)
 
 
+class Recalled(Samples):
+    """What was known at an earlier time, to which nothing is added."""
+
+    def take(self, workload: Workload) -> None:
+        """Look at no row."""
+
+
 def as_assumed(sample: Statistics) -> Statistics:
     """A sample's rows a second and keys, over the span that is assumed."""
     return Statistics(sample.rows / sample.span * ASSUMED.span, sample.keys, ASSUMED.span)

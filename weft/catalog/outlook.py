@@ -1,0 +1,58 @@
+"""Outlooks: what was known of the sources when queries were first run incrementally, by which they are planned again.
+
+Sizes change with every file that comes. A plan that follows them may cut time or group otherwise than before, and then
+nothing that is kept serves it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+from time import time
+
+from weft.catalog.database import Catalog
+from weft.model.statistics import Statistics
+
+Measured = Mapping[tuple, Statistics]  # by source, predicate, time and keys
+Sampled = Mapping[tuple[str, str, frozenset[str]], Statistics]  # by source, time and keys
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Sizes of groupings that were measured, and such that samples gave."""
+
+    measured: Measured
+    sampled: Sampled
+
+    def to_text(self) -> str:
+        """The outlook as JSON."""
+        measured = [[*key[:3], list(key[3]), astuple(found)] for key, found in self.measured.items()]
+        sampled = [[*key[:2], sorted(key[2]), astuple(found)] for key, found in self.sampled.items()]
+        return json.dumps({"measured": measured, "sampled": sampled})
+
+
+def outlook_of(text: str) -> Outlook:
+    """The outlook that a JSON text holds."""
+    read = json.loads(text)
+    measured = {(source, where, at, tuple(keys)): Statistics(*found)
+                for source, where, at, keys, found in read["measured"]}
+    sampled = {(source, at, frozenset(keys)): Statistics(*found) for source, at, keys, found in read["sampled"]}
+    return Outlook(measured, sampled)
+
+
+def mark_of(optimizer: str, queries: Iterable[tuple[str, str]]) -> str:
+    """What tells workloads apart: the optimizer, and each query's source and text."""
+    return sha256(json.dumps([optimizer, *queries]).encode()).hexdigest()
+
+
+def find_outlook(catalog: Catalog, mark: str) -> Outlook | None:
+    """The outlook by which a workload is planned, if it has been run before."""
+    found = catalog.rows("SELECT known FROM outlooks WHERE mark = ?", (mark,))
+    return outlook_of(found[0][0]) if found else None
+
+
+def keep_outlook(catalog: Catalog, mark: str, outlook: Outlook) -> None:
+    """Plan a workload by this outlook from now on."""
+    catalog.change("INSERT OR REPLACE INTO outlooks VALUES (?, ?, ?)", (mark, outlook.to_text(), time()))
