@@ -10,8 +10,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from weft import Loom
+from weft.optimize.groupings import may_derive
 from weft.spark.differential import differences
-from weft.testing.queries import queries
+from weft.testing.queries import queries, related_queries
 from weft.testing.tables import SCHEMA, Shape, rows_of, shapes
 
 BATCH = 6
@@ -35,12 +36,37 @@ def tables(request, spark):
         spark.conf.unset(key)
 
 
+@pytest.fixture(params=["filters", "shards"])
+def sharing(request, monkeypatch):
+    """Everything is shared that may be: predicates however windows cut time, groupings whatever they cost."""
+    monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 10_000 if request.param == "filters" else 0)
+    monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
+    return max(1, round(request.config.getoption("--cases") * 0.06))
+
+
 def test_random_queries_give_sparks_own_rows(spark, tables):
     """Every random query over every random table gives the rows, names and types that Spark gives."""
+    differential(spark, tables, queries())
+
+
+def test_random_queries_that_share_all_they_may_give_sparks_own_rows(spark, sharing):
+    """Queries of one source that differ in WHERE, keys, functions and windows are woven together as far as they go."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    try:
+        differential(spark, sharing, related_queries())
+    finally:
+        spark.conf.unset("spark.sql.codegen.wholeStage")
+        spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+def differential(spark, examples: int, texts: st.SearchStrategy[str]) -> None:
+    """Draw tables and queries over them, and compare each with Spark's own."""
 
     # Shrinking runs Spark hundreds of times; the failing table and queries are printed as they are.
-    @settings(max_examples=tables, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-    @given(shape=shapes(), texts=st.lists(queries(), min_size=BATCH, max_size=BATCH, unique=True))
+    @settings(max_examples=examples, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+    @given(shape=shapes(), texts=st.lists(texts, min_size=BATCH, max_size=BATCH, unique=True))
     def check(shape: Shape, texts: list[str]) -> None:
         loom = Loom(spark)
         loom.source("t", spark.createDataFrame(rows_of(shape), SCHEMA), time="ts")

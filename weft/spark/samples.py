@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.cost.model import SparkModel
@@ -29,6 +31,7 @@ class Samples:
     frames: Mapping[str, DataFrame]
     measured: Mapping[tuple, Statistics]
     found: dict[tuple[str, str, frozenset[str]], Statistics] = field(default_factory=dict)
+    looked_at: set[tuple[str, str, frozenset[str]]] = field(default_factory=set)
 
     def take(self, workload: Workload) -> None:
         """Look at the first rows of every source that queries group by several sets of columns, in one job each."""
@@ -38,14 +41,19 @@ class Samples:
             if all(COLUMN.fullmatch(key) for key in query.keys):
                 asked.setdefault((query.source, query.time), {})[query.keys] = None
         for (source, time), sets in asked.items():
-            wanted = [keys for keys in with_unions(tuple(sets)) if (source, time, frozenset(keys)) not in self.found]
+            places = {(source, time, frozenset(keys)): keys for keys in with_unions(tuple(sets))}
+            wanted = [keys for place, keys in places.items() if place not in self.found.keys() | self.looked_at]
             if len(sets) > 1 and wanted:
+                self.looked_at |= places.keys()
                 self.look(source, time, wanted)
 
     def look(self, source: str, time: str, sets: Sequence[Keys]) -> None:
         """Count the keys of some sets of columns in the first rows of a source."""
         # Time may be a text that no cast can read in rows that a query does not let pass.
-        found = measure_keys(self.frames[source].limit(ROWS), None, f"try_cast({time} AS TIMESTAMP)", sets)
+        try:
+            found = measure_keys(self.frames[source].limit(ROWS), None, f"try_cast({time} AS TIMESTAMP)", sets)
+        except (PySparkException, Py4JJavaError):
+            return  # a source that cannot be read is the run's to tell; until then nothing is known of it
         self.found |= {(source, time, frozenset(keys)): each for keys, each in zip(sets, found, strict=True)
                        if each.rows >= FEWEST}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
 from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.statistics import ASSUMED
 from weft.model.window import Window, duration
 from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
@@ -126,7 +127,7 @@ def source_dict(found: ScanAccount) -> dict:
     """What the model takes the scan's source for."""
     model = found.model
     return {"rows": round(model.rate * model.span), "keys": round(model.keys), "hours": model.span / SECOND / 3600,
-            "measured": found.measured}
+            "measured": found.measured, "sampled": not found.measured and model.rate * ASSUMED.span != ASSUMED.rows}
 
 
 def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:
@@ -211,7 +212,7 @@ def shortened(items: list[str], most: int) -> list[str]:
 def reckoned(scan: dict) -> str:
     """What a scan costs, alone and for which source."""
     source = scan["reckoned_for"]
-    known = "measured" if source["measured"] else "assumed"
+    known = "measured" if source["measured"] else "sampled" if source["sampled"] else "assumed"
     size = f"{source['rows']:,} rows of {many(source['keys'], 'key')} in {source['hours']:.3g} h, {known}"
     return f"{seconds(scan['cost'])} (its queries alone {seconds(scan['no_share_cost'])}) for {size}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 NUMBERS = ("t", "i", "n", "f", "x", "d", "w", "i + t", "x * 2", "n % 7", "CAST(s IS NULL AS INT)")
@@ -107,14 +109,22 @@ SIZES = (
 )
 
 
+def related_queries() -> st.SearchStrategy[str]:
+    """Queries that have much to share: few keys that are columns, and windows that cut time in the same places."""
+    sizes = st.sampled_from(("window(ts, '10 seconds', '1 second')", "window(ts, '7 seconds', '1 second')",
+                             "window(ts, '3 seconds')"))
+    return queries(among=("k", "g", "b"), over=sizes)
+
+
 HAVINGS = ("", "", " HAVING count(*) > 1", " HAVING max(i) > 0 OR a0 IS NULL", " HAVING sum(t) <> 0")
 
 
 @st.composite
-def queries(draw: st.DrawFn, more: st.SearchStrategy[str] | None = None) -> str:
-    """A whole query; `more` are further calls that its SELECT may hold."""
-    keys = draw(st.lists(st.sampled_from(KEYS), max_size=2, unique=True))
-    window = draw(windows())
+def queries(draw: st.DrawFn, more: st.SearchStrategy[str] | None = None, among: Sequence[str] = KEYS,
+            over: st.SearchStrategy[str] | None = None) -> str:
+    """A whole query; `more` are further calls that its SELECT may hold, `among` its keys and `over` its windows."""
+    keys = draw(st.lists(st.sampled_from(among), max_size=2, unique=True))
+    window = draw(windows() if over is None else over)
     items = draw(st.lists(expressions() if more is None else st.one_of(more, expressions()), min_size=1, max_size=4))
     shown = [*keys, draw(st.sampled_from(["window", "window.start", "window.end", "window.start, window.end"]))]
     select = ", ".join([*shown, *(f"{item} AS a{i}" for i, item in enumerate(items))])
