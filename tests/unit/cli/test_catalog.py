@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from tests.unit.catalog.queries import bound, explained, identity
-from weft.catalog import record as recording
 from weft.catalog.database import FILE
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import Rows, open_store
@@ -31,9 +31,7 @@ def weft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weft:
     store = open_store(tmp_path / ".weft", identity)
     store.register([bound("coarse", text="SELECT 0").query])
     queries = [b.query for made in (fine, coarse) for b in made.plan.queries]
-    with monkeypatch.context() as patch:
-        patch.setattr(recording, "children", lambda s: coarse.stages if s is fine.stages[0] else ())
-        store.record("cheapest", queries, fine.stages, lambda: fine)
+    store.record("cheapest", queries, (replace(fine.stages[0], derived=coarse.stages),), lambda: fine)
     store.keep([(Rows("trades", None, "ts", ("symbol",)), Sizes(2e6, 1000, 3.6e10))], Origin.MEASURED)
     store.close()
     return lambda *args: CliRunner().invoke(app, ["catalog", *args])
