@@ -17,3 +17,14 @@ def loom(spark: SparkSession, trades: DataFrame) -> Iterator[Loom]:
     made.source("trades", trades, time="ts")
     yield made
     made.close()
+
+
+@pytest.fixture
+def interpreted(spark):
+    """Spark without code generation: compiling a query takes far longer than running it on a small table."""
+    options = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for key, value in options.items():
+        spark.conf.set(key, value)
+    yield
+    for key in options:
+        spark.conf.unset(key)

@@ -20,8 +20,8 @@ BATCH = 6
 
 # Compiling the JVM code of a query takes far longer than running it on a small table, so most cases are interpreted.
 MODES = {
-    "interpreted": ({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, 0.4),
-    "compiled": ({}, 0.1),
+    "interpreted": ({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, 0.3),
+    "compiled": ({}, 0.08),
 }
 
 
@@ -50,15 +50,10 @@ def test_random_queries_give_sparks_own_rows(spark, tables):
     differential(spark, tables, queries())
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_random_queries_that_share_all_they_may_give_sparks_own_rows(spark, sharing):
     """Queries of one source that differ in WHERE, keys, functions and windows are woven together as far as they go."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    try:
-        differential(spark, sharing, related_queries())
-    finally:
-        spark.conf.unset("spark.sql.codegen.wholeStage")
-        spark.conf.unset("spark.sql.codegen.factoryMode")
+    differential(spark, sharing, related_queries())
 
 
 def differential(spark, examples: int, texts: st.SearchStrategy[str]) -> None:

@@ -10,6 +10,8 @@ import pytest
 from weft import Loom
 from weft.spark.differential import differences
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, a string, b int, c int, x double, n bigint, d decimal(12,2), s string"
 ROWS = 6000

@@ -10,6 +10,8 @@ from weft import Loom
 from weft.spark.differential import differences
 from weft.spark.verify import compare, numbered
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint, cost decimal(9,2)"
 ROWS = 400
@@ -29,10 +31,7 @@ def trades(spark):
 
 def check(loom, optimizer="cheapest"):
     """Every query's rows are those of Spark."""
-    with loom.run(optimizer=optimizer) as results:
-        for query in loom.queries:
-            found, wanted = numbered(results[query.name]).toArrow(), numbered(loom.native(query.name)).toArrow()
-            assert compare(found, wanted) == [], query.name
+    assert not differences(loom, optimizer)
 
 
 PREDICATES = {

@@ -10,15 +10,15 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from weft.loom import Loom
+from weft.loom import OPTIMIZER, Loom
 
 # Sums in another order differ in their last digits; moments of values that nearly cancel in a few more.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 
 
-def differences(loom: Loom) -> list[str]:
+def differences(loom: Loom, optimizer: str = OPTIMIZER) -> list[str]:
     """A sentence per query whose schema or rows are not Spark's own."""
-    with loom.run() as results:
+    with loom.run(optimizer=optimizer) as results:
         ours = {q.name: results[q.name] for q in loom.queries}
         theirs = {q.name: loom.native(q.name) for q in loom.queries}
         kinds = {name: (ours[name].dtypes, theirs[name].dtypes) for name in ours}
