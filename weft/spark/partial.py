@@ -13,6 +13,7 @@ from weft.stages.definition import PartialStage
 
 SLICE = "slice"
 # These stand beside the source's own columns.
+NOTHING = "IF(spark_partition_id() < 0, 1L, 0L)"
 MARK, VALUE, PLACE = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}"
 
 
@@ -72,12 +73,12 @@ def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
             rows = placed(rows, what, i)
         value = PLACE.format(i) if isinstance(what, Scale) else f"IF({what}, 1L, 0L)"
         parts[number].append(f"shiftleft({value}, {shift})")
-    found = rows.select("*", *(F.expr(" | ".join(bits) or "0L").alias(MARK.format(i)) for i, bits in enumerate(parts)))
+    # A filter stays above what is not deterministic; pushed below the marks it would evaluate all of them once more.
+    found = rows.select("*", *(F.expr(" | ".join((*bits, NOTHING))).alias(MARK.format(i))
+                               for i, bits in enumerate(parts)))
     if None in stage.predicates:
         return found
-    # What is not deterministic stays where it is: pushed below the marks, all predicates would be evaluated twice.
-    some = (f"{MARK.format(i)} <> 0" for i in range(marking.size))
-    return found.where(" OR ".join((*some, "rand() < 0")))
+    return found.where(" OR ".join(f"{MARK.format(i)} <> 0" for i in range(marking.size)))
 
 
 def placed(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
