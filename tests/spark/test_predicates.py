@@ -47,8 +47,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("calls", CALLS)
-@pytest.mark.parametrize("keys", ["symbol", ""])
+@pytest.mark.parametrize(("calls", "keys"), [*((calls, "symbol") for calls in CALLS), ("counted", "")])
 @pytest.mark.parametrize("most", [0, 200])
 def test_one_scan_for_all_predicates(loom, monkeypatch, calls, keys, most):
     monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)  # none: by shards
@@ -137,9 +136,9 @@ def test_names_and_texts_of_users_are_left_alone(spark, monkeypatch, most):
 def test_places_on_scales_are_sparks_own_comparisons(loom, monkeypatch):
     """Nulls, NaN, both zeros, numbers between, beyond and equal to those compared with; decimals and integers."""
     monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
-    asked = [f"price {op} {n}" for op in ("<", "<=", "=", ">=", ">") for n in (100, 103, 104, 110, 111)]
+    asked = [f"price {op} {n}" for op in ("<", "<=", "=", ">=", ">") for n in (100, 103, 104, 111)]
     asked += [f"volume % 7 = {n}" for n in range(6)]
-    asked += [f"price > {n}.5 AND volume <= {100 * n}" for n in range(99, 106)]
+    asked += [f"price > {n}.5 AND volume <= {100 * n}" for n in range(100, 105)]
     asked += ["cost > 1.5", "cost IS NULL AND price > 103", "volume BETWEEN -5 AND 17", "-3 < volume", "volume = -2"]
     for i, predicate in enumerate(asked):
         loom.query(f"q{i}", f"SELECT symbol, window.start AS at, count(*) AS n, sum(volume) AS v FROM trades "
