@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -36,7 +37,9 @@ def main() -> None:
             found[name] = part(spark, options)
     shutil.rmtree(HOME, ignore_errors=True)
     name = "tmp/argus_part" if options.quick else "argus"
-    print(f"raw results: {save_json(name, {'machine': machine(), 'repeat': options.repeat, **found})}")
+    file = RESULTS / f"{name}.json"
+    before = json.loads(file.read_text()) if file.exists() else {}  # parts that were not measured now stay
+    print(f"raw results: {save_json(name, {**before, 'machine': machine(), 'repeat': options.repeat, **found})}")
 
 
 def session() -> Any:

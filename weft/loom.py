@@ -201,7 +201,8 @@ class Loom:
         return build(plan, self._ansi, self.most_values)
 
     def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
-        found = account_plan(plan, self._model, projection, self._statistics, self._samples.size)
+        found = account_plan(plan, self._model, projection, self._statistics, self._samples.size,
+                             self._samples.found)
         return Explanation(plan, stages, found)
 
     def run(

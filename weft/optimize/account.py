@@ -121,11 +121,12 @@ def tidy(value: float) -> float:
 class ScanAccount:
     """The account of one scan in seconds for the whole span, its queries numbered tree by tree.
 
-    `derived` is what it saves that its slices are made of another grouping's; None where it reads the source.
+    `known` says how its sizes are known: measured, sampled or assumed. `derived` is what it saves that its slices are
+    made of another grouping's; None where it reads the source.
     """
 
     model: SparkModel
-    measured: bool
+    known: str
     edge_rate: Density
     account: Account
     derived: float | None = None
@@ -150,10 +151,18 @@ class PlanAccount:
 
 
 def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], projection: Projection,
-                 measured: Container[tuple] = (), sizes: Sizes | None = None) -> PlanAccount:
-    """The account of a plan under the model of each scan; `measured` holds the keys of scans whose source was read."""
+                 measured: Container[tuple] = (), sizes: Sizes | None = None,
+                 sampled: Container[tuple] = ()) -> PlanAccount:
+    """The account of a plan under the model of each scan; `measured` holds the keys of scans whose source was read,
+    `sampled` source, time and keys of those that were looked at."""
+    def known(scan: Scan) -> str:
+        query = scan.head.query
+        if scan.trees and scan_key(scan.head) in measured:
+            return "measured"
+        return "sampled" if (query.source, query.time, frozenset(scan.keys)) in sampled else "assumed"
+
     accounts = tuple(found for scan in plan.scans
-                     for found in account_nodes(scan, lambda s: model_of(s, model, sizes), projection, measured))
+                     for found in account_nodes(scan, lambda s: model_of(s, model, sizes), projection, known))
     groups: dict[tuple, list[int]] = {}
     for i, node in enumerate(plan.nodes):
         if node.trees:
@@ -171,14 +180,14 @@ def model_of(scan: Scan, model: Callable[[Bound], SparkModel], sizes: Sizes | No
     return replace(found, predicates=len(scan.predicates))
 
 
-def account_nodes(scan: Scan, model: Callable[[Scan], SparkModel], projection: Projection, measured: Container[tuple],
-                  feed: float | None = None) -> list[ScanAccount]:
+def account_nodes(scan: Scan, model: Callable[[Scan], SparkModel], projection: Projection,
+                  known: Callable[[Scan], str], feed: float | None = None) -> list[ScanAccount]:
     """The accounts of a scan and of all that are derived from it, which share what a scan without queries costs."""
     rate = union_density(tuple({edges_of(w) for w in scan.cut_for}))
     mine = replace(model(scan), fine=float(rate.value) if scan.derived else 0.0, feed=feed)
-    found = account_scan(scan, mine, rate, projection, measured)
+    found = account_scan(scan, mine, rate, projection, known(scan))
     slices = float(mine.slices(float(rate.value)))
-    below = [each for child in scan.derived for each in account_nodes(child, model, projection, measured, slices)]
+    below = [each for child in scan.derived for each in account_nodes(child, model, projection, known, slices)]
     if not scan.trees:
         below = [charged(each, found.account.cost.total / len(scan.served)) for each in below]
     return [found, *below]
@@ -190,10 +199,8 @@ def charged(found: ScanAccount, extra: float) -> ScanAccount:
     return replace(found, account=replace(found.account, shares=shares))
 
 
-def account_scan(scan: Scan, model: SparkModel, rate: Density, projection: Projection,
-                 measured: Container[tuple]) -> ScanAccount:
+def account_scan(scan: Scan, model: SparkModel, rate: Density, projection: Projection, known: str) -> ScanAccount:
     """One scan, priced as it is: trees that share its partial stage, or a tree of its own."""
-    known = scan_key(scan.head) in measured
     reading = float(model.scan(float(rate.value)))
     saved = None
     if model.feed is not None:

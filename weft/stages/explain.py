@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.statistics import ASSUMED
 from weft.model.window import Window, duration
 from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
@@ -127,7 +126,7 @@ def source_dict(found: ScanAccount) -> dict:
     """What the model takes the scan's source for."""
     model = found.model
     return {"rows": round(model.rate * model.span), "keys": round(model.keys), "hours": model.span / SECOND / 3600,
-            "measured": found.measured, "sampled": not found.measured and model.rate * ASSUMED.span != ASSUMED.rows}
+            "measured": found.known == "measured", "sampled": found.known == "sampled"}
 
 
 def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:

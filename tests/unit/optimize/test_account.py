@@ -100,7 +100,7 @@ def test_a_plan_is_reckoned_in_seconds(name):
     assert 0.3 < found.cost <= found.no_share * (1 + 1e-9)
     parts = [s.part for scan in found.scans for s in scan.account.shares]
     assert len(parts) == 7 and sum(parts) == pytest.approx(found.cost)
-    assert [scan.measured for scan in found.scans] == [bool(scan.head.query.keys) for scan in plan.scans]
+    assert [scan.known == "measured" for scan in found.scans] == [bool(scan.head.query.keys) for scan in plan.scans]
 
 
 def test_trees_over_one_scan_pay_for_it_together():
