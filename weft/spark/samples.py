@@ -64,7 +64,11 @@ class Samples:
         if measured:
             return max(measured, key=lambda each: each.rows)
         sample = self.found.get((source, time, frozenset(keys)))
-        return None if sample is None else as_assumed(sample)
+        if sample is None:
+            return None
+        others = [found for (name, _, at, _), found in self.measured.items() if (name, at) == (source, time)]
+        whole = max(others, key=lambda each: each.rows, default=as_assumed(sample))
+        return replace(whole, keys=sample.keys)
 
     def size(self, scan: Scan, keys: Keys) -> SparkModel:
         """The model of a scan's rows under some keys, of which there are as many as rows if nobody knows."""
