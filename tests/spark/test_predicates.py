@@ -146,3 +146,15 @@ def test_places_on_scales_are_sparks_own_comparisons(loom, monkeypatch):
     (scan,) = loom.explain().to_dict()["scans"]
     assert scan["sharing"] == "shards"
     assert not differences(loom)
+
+
+def test_a_comparison_that_spark_would_not_come_to_is_not_made(loom, spark, trades, monkeypatch):
+    """A text that is no number where the venue is not 0 must not be compared with one there."""
+    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    mixed = trades.selectExpr("*", "IF(venue = 0, CAST(volume AS STRING), 'none') AS code")
+    loom.source("coded", mixed, time="ts")
+    for i in range(6):
+        loom.query(f"q{i}", f"SELECT symbol, count(*) AS n FROM coded WHERE venue = 0 AND code > {i * 100} "
+                            f"GROUP BY symbol, {WINDOW.format('3 minutes')}")
+    assert len(loom.plan().scans) == 1
+    check(loom)

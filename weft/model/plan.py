@@ -78,6 +78,11 @@ class Scan:
         return tuple(sorted({w for tree in self.trees for w in tree.windows}))
 
     @property
+    def risky(self) -> frozenset[str | None]:
+        """The predicates of which a part might fail on rows that another part keeps from it."""
+        return frozenset(b.query.where for b in self.served if b.risky)
+
+    @property
     def cut_for(self) -> tuple[Window, ...]:
         """The distinct windows that its slices are cut for: its own and those of the scans derived from it."""
         return tuple(sorted({b.query.window for b in self.served}))

@@ -10,12 +10,16 @@ from weft.model.query import Query
 
 @dataclass(frozen=True)
 class Bound:
-    """A query whose keys, time, calls and outputs have Spark's types."""
+    """A query whose keys, time, calls and outputs have Spark's types.
+
+    `risky` says that a comparison of its WHERE might fail on rows where an earlier one is not true.
+    """
 
     query: Query
     time_type: str
     key_types: tuple[str, ...]
     calls: tuple[Lowered, ...]
+    risky: bool = False
 
     @property
     def components(self) -> tuple[Component, ...]:

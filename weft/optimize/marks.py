@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -28,10 +28,11 @@ def scales_of(predicates: Iterable[str | None]) -> dict[tuple[str, bool], Scale]
     return made
 
 
-def unscaled(predicates: Sequence[str | None]) -> list[str]:
-    """The predicates that no scale serves: each is evaluated by itself."""
-    scales = scales_of(predicates)
-    return [p for p in predicates if p is not None and not is_scaled(p, scales)]
+def unscaled(predicates: Sequence[str | None], risky: Collection[str | None] = ()) -> list[str]:
+    """The predicates that no scale serves: each is evaluated by itself. On a scale every row is looked at, so that none
+    of the risky ones may stand there."""
+    scales = scales_of(p for p in predicates if p not in risky)
+    return [p for p in predicates if p is not None and (p in risky or not is_scaled(p, scales))]
 
 
 def is_scaled(predicate: str, scales: dict[tuple[str, bool], Scale]) -> bool:
@@ -41,10 +42,10 @@ def is_scaled(predicate: str, scales: dict[tuple[str, bool], Scale]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def mark(predicates: tuple[str | None, ...]) -> Marking:
+def mark(predicates: tuple[str | None, ...], risky: frozenset[str | None] = frozenset()) -> Marking:
     """The marks of some predicates; None, which every row passes, asks nothing of them."""
-    scales = scales_of(predicates)
-    alone = unscaled(predicates)
+    scales = scales_of(p for p in predicates if p not in risky)
+    alone = unscaled(predicates, risky)
     used = {c.family for p in predicates if p and p not in set(alone) for c in comparisons(p) or ()}
     fields = packed([*(scale for family, scale in scales.items() if family in used), *alone])
     home = {field.what: field for field in fields}

@@ -55,7 +55,8 @@ def alike(scans: Iterable[Scan]) -> list[list[Scan]]:
 
 def together(scans: Sequence[Scan]) -> Iterator[Scan]:
     """Scans as one, or as several where too many predicates would have to be evaluated one by one."""
-    alone = set(unscaled([p for scan in scans for p in scan.predicates]))
+    risky = frozenset().union(*(scan.risky for scan in scans))
+    alone = set(unscaled([p for scan in scans for p in scan.predicates], risky))
     single = [scan for scan in scans if alone.intersection(scan.predicates)]
     others = [scan for scan in scans if not alone.intersection(scan.predicates)]
     yield one_scan((*others, *single[:MOST_ALONE]))
@@ -77,7 +78,7 @@ def may_join(a: Scan, b: Scan) -> bool:
         return False
     if set(a.predicates) & set(b.predicates):
         return False  # the optimizer has parted them
-    if len(unscaled((*a.predicates, *b.predicates))) > MOST_ALONE:
+    if len(unscaled((*a.predicates, *b.predicates), a.risky | b.risky)) > MOST_ALONE:
         return False
     return rate(a, b) <= FINER * min(rate(a), rate(b))
 

@@ -91,6 +91,7 @@ class Checker:
             types[query.time],
             tuple(types[key] for key in query.keys),
             tuple(lower(query, call, types, self.defined) for call in query.calls),
+            self._expressions.is_risky(query),
         )
         self._expressions.keep(query)
         return bound

@@ -12,6 +12,7 @@ from dataclasses import replace
 from weft.model.query import KEY, Call, Output, Query
 from weft.sql.canonical import canonical
 from weft.sql.kinds import Columns
+from weft.sql.ranges import is_risky
 
 NUMBERED = re.compile(re.escape(KEY).replace(r"\{\}", r"(\d+)"))
 
@@ -56,6 +57,10 @@ class Expressions:
         if key not in self._identities:
             self._identities[key] = canonical(text, self._columns.get(source))
         return self._identities[key]
+
+    def is_risky(self, query: Query) -> bool:
+        """Whether a comparison of WHERE might fail on rows where an earlier one is not true."""
+        return is_risky(query.where, self._columns.get(query.source, {}))
 
     def _call(self, source: str, call: Call) -> Call:
         only = self._text(source, call.filter) if call.filter else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from weft.sql.canonical import read
-from weft.sql.kinds import operands
+from weft.sql.kinds import FRACTIONAL, INTEGRAL, Columns, operands
 from weft.sql.render import sql as rendered
 
 OPERATORS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
@@ -34,17 +34,12 @@ class Comparison(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def comparisons(predicate: str) -> tuple[Comparison, ...] | None:
-    """The comparisons that a predicate is the conjunction of; None where it is anything else.
-
-    All are evaluated on every row, so that all but the first must be of expressions that cannot fail.
-    """
+    """The comparisons that a predicate is the conjunction of; None where it is anything else."""
     tree = read(predicate)
     if tree is None:
         return None
     found = [c for part in (operands(tree) if isinstance(tree, exp.And) else [tree.unnest()]) for c in compared(part)]
-    if None in found or any(not calm for c, calm in zip(found[1:], map(is_calm, found[1:]), strict=True)):
-        return None
-    return tuple(c for c in found if c is not None)
+    return None if None in found else tuple(c for c in found if c is not None)
 
 
 def compared(node: exp.Expr) -> Iterator[Comparison | None]:
@@ -68,6 +63,18 @@ def comparison(expression: exp.Expr, operator: str, number: exp.Expr) -> Compari
     return Comparison(rendered(expression.unnest()), operator, text)
 
 
-def is_calm(found: Comparison | None) -> bool:
-    """Whether the expression is a column, or what remains of one after a division by a number that is not zero."""
-    return found is not None and re.fullmatch(r"(\w+|`[^`]+`)( % [1-9]\d{0,8})?", found.expression) is not None
+def is_risky(predicate: str | None, columns: Columns) -> bool:
+    """Whether a comparison might fail on rows where an earlier one of another expression is not true.
+
+    Spark does not come to it there. What surely cannot fail is a number's column, or what remains of an integer's after
+    a division by a number that is not zero.
+    """
+    found = (comparisons(predicate) or ()) if predicate else ()
+    return any(c.expression != found[0].expression and not is_calm(c.expression, columns) for c in found[1:])
+
+
+def is_calm(expression: str, columns: Columns) -> bool:
+    """Whether comparing the expression with a number surely cannot fail."""
+    parts = re.fullmatch(r"(\w+|`[^`]+`)( % [1-9]\d{0,8})?", expression)
+    kind = columns.get(parts[1].strip("`").lower(), "") if parts else ""
+    return kind in INTEGRAL or (not (parts and parts[2]) and (kind in FRACTIONAL or kind.startswith("decimal")))

@@ -130,7 +130,7 @@ def shared(scan: Scan, partial: PartialStage) -> PartialStage:
     sharing = share_predicates(len(filtered))
     if sharing == "filters":
         return replace(partial, sharing=sharing, columns=filtered)
-    return replace(partial, sharing=sharing, marking=mark(partial.predicates))
+    return replace(partial, sharing=sharing, marking=mark(partial.predicates, scan.risky))
 
 
 def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) -> TreeStages:

@@ -31,7 +31,7 @@ def problem_of(windows, technique="panes", shared=False):
 
 def bound(name, window, keys=("symbol",), projection=0):
     query = SimpleNamespace(name=name, source="trades", where=None, time="ts", keys=keys, window=window)
-    return SimpleNamespace(query=query, projection=projection)
+    return SimpleNamespace(query=query, projection=projection, risky=False)
 
 
 def projection(item):

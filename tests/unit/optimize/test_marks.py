@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weft.model.marks import Scale
 from weft.optimize.marks import BITS, mark, unscaled
-from weft.sql.ranges import Comparison, comparisons
+from weft.sql.ranges import Comparison, comparisons, is_risky
 
 OPERATORS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt}
 
@@ -29,11 +29,26 @@ def test_comparisons_are_read(predicate, found):
 
 @pytest.mark.parametrize("predicate", [
     "price > 100 OR volume > 3", "price <> 3", "price > volume", "name = 'x'", "price > 1e3", "price > 5L",
-    "price > 12345678901", "price > 1 AND 1 / volume > 2", "price IN (1, 2)", "NOT price > 3", "1 > 2",
-    "volume > 3 AND volume % 0 = 1", "price > 0.12345678",
+    "price > 12345678901", "price IN (1, 2)", "NOT price > 3", "1 > 2",
+    "price > 0.12345678",
 ])
 def test_anything_else_is_left_alone(predicate):
     assert comparisons(predicate) is None
+
+
+@pytest.mark.parametrize(("predicate", "risky"), [
+    ("text > 5 AND text < 9", False), ("volume > 1 AND price > 2 AND volume % 7 = 1", False), ("text > 1", False),
+    ("volume > 1 AND text > 5", True), ("volume > 1 AND text % 3 = 1", True), ("volume > 1 AND 1 / volume > 2", True),
+    ("volume > 3 AND volume % 0 = 1", True), ("price > 1 AND volume % 0 = 1", True), ("price > 1 OR text > 2", False),
+])
+def test_what_spark_would_not_come_to_is_risky(predicate, risky):
+    assert is_risky(predicate, {"volume": "bigint", "price": "decimal(9,2)", "text": "string"}) == risky
+
+
+def test_a_risky_predicate_stands_on_no_scale():
+    predicates = tuple(f"volume > {i} AND text > {i}" for i in range(9))
+    assert not unscaled(predicates) and unscaled(predicates, predicates[:3]) == list(predicates[:3])
+    assert all(isinstance(field.what, str) for field in mark(predicates, frozenset(predicates)).fields)
 
 
 numbers = st.decimals(-99, 99, places=1)
