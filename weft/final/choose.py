@@ -14,7 +14,10 @@ from weft.errors import PlanError
 from weft.final import ALGORITHMS
 from weft.final.bags import BY_MONOID
 from weft.final.base import Algorithm, Forced, Types
+from weft.final.disjoint import disjoint
+from weft.final.doubling import doubling
 from weft.final.prefix import prefix
+from weft.final.recalc import recalc
 
 BY_NAME = {a.card.name: a for a in ALGORITHMS}
 FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
@@ -22,6 +25,8 @@ FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
 SPELLED = dict.fromkeys(("sum", "count", "avg", "mean"), "add") | dict.fromkeys(("stddev", "variance"), "moments")
 # What any worker can run: nobody knows at plan time whether workers have numba, and compiling would cost them seconds.
 UNCOMPILED = tuple(a for a in ALGORITHMS if a.card.engine == "numpy")
+# What reads any window off slices of any lengths, the cheapest first.
+READERS = (prefix, disjoint, doubling, recalc)
 EVERY = "*"  # forces an algorithm for all monoids
 
 # What a worker has to do where nobody knows better.
@@ -72,6 +77,21 @@ def answered_by(component: Component, ranges: Sequence[int], forced: Forced) -> 
     """The name of what answers a component: an algorithm that folds, or the kernel of its bags, which no one forces."""
     bags = BY_MONOID.get(component.monoid)
     return bags.name if bags else assign(component, ranges, forced).card.name
+
+
+def read_by(component: Component, ranges: Sequence[int], forced: Forced) -> str:
+    """The name of what answers a component in a stream, where slices are not equally long: it must read any window."""
+    if component.monoid in BY_MONOID:
+        return BY_MONOID[component.monoid].name
+    if component == ROWS:
+        return prefix.card.name
+    monoid, types = folding(component)
+    wanted = dict(forced).get(monoid.name) or dict(forced).get(EVERY)
+    legal = [a for a in READERS if a.supports(monoid, types, ()) is None]
+    if wanted is not None and wanted not in (a.card.name for a in legal):
+        raise PlanError(f"'{wanted}' cannot fold {component} in a stream, where slices are not equally long: "
+                        f"choose {' or '.join(a.card.name for a in legal)}, or leave the algorithm out.")
+    return wanted or legal[0].card.name
 
 
 def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:

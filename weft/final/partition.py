@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,14 +14,19 @@ from weft.aggregates.component import ROWS, Component, columns_of
 from weft.final import ALGORITHMS
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.final.bags.bag import check_size
+from weft.final.base import Algorithm
 from weft.final.fold import Answers, Slices, fold
 from weft.final.lanes import Decoded, Lane, encode
 from weft.final.layout import algorithms_on
 from weft.model.marks import Test
+from weft.model.window import Window
 from weft.stages.definition import FinalStage
 
 BATCH_BYTES = 1 << 18
 NAMED = {a.card.name: a for a in ALGORITHMS}
+# Slices, windows, lanes and the algorithms of each grid in; answers out.
+Folding = Callable[[Slices, Sequence[Window], Sequence[Lane | BagLane], Sequence[Sequence[Algorithm | None]]],
+                   Iterator[Answers]]
 
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -30,13 +35,18 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     if sum(b.num_rows for b in received) == 0:
         return
     columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
+    yield from fold_columns(stage, columns, fold)
+
+
+def fold_columns(stage: FinalStage, columns: Sequence[pa.Array], folding: Folding) -> Iterator[pa.RecordBatch]:
+    """The answers that a way of folding finds in slices: columns keys, slice start, marks and components."""
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
     for chosen in choices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
         named = keys
         if chosen.predicate is not None:
             named = [*keys, pa.array(np.full(len(start), chosen.predicate, np.int32))]
-        yield from batched(fold_slices(stage, chosen, named, number, start))
+        yield from batched(fold_slices(stage, chosen, named, number, start, folding))
 
 
 class Choice(NamedTuple):
@@ -85,7 +95,7 @@ def columns_for(stage: FinalStage) -> tuple[str, ...]:
 
 
 def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], number: np.ndarray,
-                start: np.ndarray) -> Iterator[pa.RecordBatch]:
+                start: np.ndarray, folding: Folding) -> Iterator[pa.RecordBatch]:
     """The answers of one choice."""
     _, places, order, lanes = chosen
     rows = rows_of(stage, lanes, len(start))
@@ -95,7 +105,7 @@ def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], num
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
     algorithms = [[NAMED.get(names[i]) for i in kept] for names in names_of]
-    for answers in fold(slices, windows, ordered(stage, [lanes[i] for i in kept], order), algorithms):
+    for answers in folding(slices, windows, ordered(stage, [lanes[i] for i in kept], order), algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
 

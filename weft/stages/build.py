@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from weft.aggregates.component import GUARD, MOST_VALUES, ROWS, Component, columns_of, guarded_columns, merging
 from weft.final.base import Forced
-from weft.final.choose import answered_by
+from weft.final.choose import answered_by, read_by
 from weft.final.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.marks import UNMARKED
@@ -195,6 +195,15 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
         for grid in grids(windows)
     )
     return FinalStage(keys, windows, components, ansi, algorithms, forced)
+
+
+def streamed(final: FinalStage) -> FinalStage:
+    """The final stage as a stream folds it: by algorithms that read any window off unequal slices."""
+    algorithms = tuple(
+        tuple(read_by(c, [r.length for r in grid.reaches], final.forced) for c in final.components)
+        for grid in grids(final.windows)
+    )
+    return replace(final, algorithms=algorithms)
 
 
 def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:

@@ -1,0 +1,93 @@
+"""The past of a stream: which stretches of it are kept as slices, which as totals, and which of both a trigger reads.
+
+Slices lie in blobs of equal spans of time. When a span is over, its slices are also merged into one a key, a total,
+and totals lie in blobs of longer spans, and so on. A new answer then reads slices only about where its window begins;
+what lies between there and now is read as few totals, however long the window is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.model.window import Window
+
+# How many slides a blob of slices spans, and how many blobs the one above it.
+FAN = 16
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A stretch of the past: level 0 holds slices, level i one total for each blob of the level below."""
+
+    level: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A blob to read, and which of its parts: everything, or the totals of these blobs of the level below."""
+
+    blob: Blob
+    parts: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The spans of blobs by level, for windows of some ranges; `reach` is the longest, `lag` the longest slice."""
+
+    sizes: tuple[int, ...]
+    reach: int
+    lag: int
+    ranges: tuple[int, ...]
+
+    def number(self, level: int, moment: int) -> int:
+        """The blob of a level that a moment lies in."""
+        return moment // self.sizes[level]
+
+    def is_over(self, blob: Blob, until: int) -> bool:
+        """Whether no slice of a blob can still come: a slice may end after the blob in which it starts."""
+        return (blob.number + 1) * self.sizes[blob.level] + self.lag <= until
+
+    def forgotten(self, level: int, until: int) -> int:
+        """The number before which no blob of a level is read by windows that end after `until`."""
+        return (until - self.reach) // self.sizes[level]
+
+
+def levels_for(windows: Sequence[Window], lag: int, merging: bool) -> Levels:
+    """Levels that suit the windows: up to spans of which the longest window holds a few; one where none can merge."""
+    ranges = tuple(sorted({w.range for w in windows}))
+    sizes = [FAN * min(w.slide for w in windows)]
+    while merging and 2 * sizes[-1] <= ranges[-1]:
+        sizes.append(FAN * sizes[-1])
+    return Levels(tuple(sizes), ranges[-1], lag, ranges)
+
+
+def readings(levels: Levels, after: int, until: int) -> Iterator[Reading]:
+    """What windows that end after `after` and not after `until` read of what was kept at `after`."""
+    top = len(levels.sizes) - 1
+    for number in range(levels.number(top, after - levels.reach), levels.number(top, after) + 1):
+        yield from read_blob(levels, Blob(top, number), after, until)
+
+
+def read_blob(levels: Levels, blob: Blob, after: int, until: int) -> Iterator[Reading]:
+    """A blob's totals where no window begins within them, and the level below where one does."""
+    if blob.level == 0:
+        yield Reading(blob)
+        return
+    below, fan = blob.level - 1, levels.sizes[blob.level] // levels.sizes[blob.level - 1]
+    low, high = levels.number(below, after - levels.reach), levels.number(below, after)
+    children = [Blob(below, n) for n in range(max(blob.number * fan, low), min((blob.number + 1) * fan, high + 1))]
+    whole = [child for child in children if levels.is_over(child, after) and not is_cut(levels, child, after, until)]
+    if whole:
+        yield Reading(blob, tuple(child.number for child in whole))
+    for child in children:
+        if child not in whole:
+            yield from read_blob(levels, child, after, until)
+
+
+def is_cut(levels: Levels, blob: Blob, after: int, until: int) -> bool:
+    """Whether one of the windows begins within a blob."""
+    size = levels.sizes[blob.level]
+    low, high = blob.number * size, (blob.number + 1) * size
+    return any(after - r < high and until - r > low for r in levels.ranges)
