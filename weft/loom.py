@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
 from os.path import abspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from warnings import warn
 
 from weft.aggregates.component import MOST_VALUES
@@ -22,8 +22,10 @@ from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
-from weft.io.sinks import Sink, make_sink
-from weft.io.sources import Files, locate_files
+from weft.io.arrivals import Arrival, delay_of
+from weft.io.formats import absolute
+from weft.io.sinks import Sink, make_sink, stream_sink
+from weft.io.sources import Files, locate_files, opened
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.statistics import ASSUMED, Statistics
@@ -33,15 +35,19 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
+from weft.spark.checkpoint import Checkpoint, keep_checkpoint, open_checkpoint
 from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
+from weft.spark.outlet import Receiver
 from weft.spark.partial import run_partial
+from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import require_files, require_store, snapshot_of
+from weft.spark.start import Wanted, partitions_of, start_stream
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
@@ -51,7 +57,7 @@ from weft.stages.explain import Explanation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# The first of the family, TriWeave: reading the input twice costs more than finer slices.
+# The first of the family: the cheaper of one tree and trees with scans of their own.
 OPTIMIZER = OPTIMIZERS[0].name
 Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
@@ -79,6 +85,7 @@ class Loom:
         self.spark = spark or active_or_local()
         self.most_values = most_values
         self._files: dict[str, Files] = {}
+        self._arrivals: dict[str, Arrival] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._schemas: dict[str, SourceSchema] = {}
@@ -104,18 +111,25 @@ class Loom:
         time: str | None = None,
         format: str | None = None,
         options: Mapping[str, str] | None = None,
+        schema: str | None = None,
+        watermark: str | None = None,
     ) -> None:
-        """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time."""
+        """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time.
+
+        `schema` names the columns and types of files, where there are none yet to look into. `watermark` says how late
+        rows may come when the source is a stream ("10 minutes").
+        """
         if not NAME.fullmatch(name):
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
         files = locate_files(str(data), format, options) if isinstance(data, str | PathLike) else None
-        frame: Any = files.read(self.spark) if files else data
-        schema = schema_of(name, frame, time)
+        frame, arriving = opened(self.spark, name, files or data, schema)
+        known = schema_of(name, frame, time)
         self._checker.register(name, frame)
-        self._frames[name], self._schemas[name] = frame, schema
+        self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
+        self._arrivals[name] = Arrival(name, arriving, watermark)
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -262,8 +276,48 @@ class Loom:
             keeper = Keeper(self.spark, catalog, found, say)
             return parts_of(stages, keeper.slices, watch), keeper.report
 
+    def start(
+        self,
+        checkpoint: str | PathLike[str],
+        sink: str | Mapping[str, str] | Sink | Receiver,
+        queries: Iterable[str] | None = None,
+        trigger: str | None = None,
+        future: str | None = "1 day",
+        dead_letters: str | None = None,
+        algorithm: Forcing = None,
+        optimizer: str = OPTIMIZER,
+    ) -> Stream:
+        """Run the queries as a stream: answers of a window come when the watermark has closed it, each once.
+
+        `checkpoint` is a folder for its state: a start with the same queries goes on from there. A sink is as in `run`,
+        or "console", "memory", or a function of a query's name, its new rows and the trigger's number. `trigger` is
+        None (as fast as it can), "10 seconds", or "available" for what is there, and then the stream ends. Rows that
+        cannot be used, or whose clock is ahead by more than `future`, go to `dead_letters`, a folder of JSON lines.
+        """
+        place = absolute(str(checkpoint))
+        workload = tuple(self._chosen(queries))
+        names = dict.fromkeys(bound.query.source for bound in workload)
+        delays = {name: self._arrivals[name].delay(self.spark) for name in names}
+        page = open_checkpoint(place)
+        if page is None:
+            plan = self.plan([bound.query.name for bound in workload], algorithm, optimizer)
+        else:
+            page.require_same(place, workload, delays)
+            plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
+        stages = self._stages(plan)
+        ahead = None if future is None else delay_of(self.spark, future, "future")
+        wanted = Wanted(place, sink if callable(sink) else stream_sink(sink), trigger, ahead, dead_letters)
+        if page is None:
+            page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
+            keep_checkpoint(place, page)
+        page.require_shapes(place, stages)
+        return start_stream(self.spark, plan, stages, self._arrivals, wanted, page, self._ansi)
+
     def _slices(self, stage: PartialStage) -> DataFrame:
-        return run_partial(self._frames[stage.source], stage)
+        frame = self._frames[stage.source]
+        if frame.isStreaming:
+            raise SourceError(f"source '{stage.source}' is a stream, which has no end to run to: use loom.start.")
+        return run_partial(frame, stage)
 
     def _keep_sizes(self, watches: Watches) -> None:
         """Put what a run found out into the store."""

@@ -19,9 +19,13 @@ CSV = Format("csv", (".csv", ".csv.gz"))
 JSON = Format("json", (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz"))
 ORC = Format("orc", (".orc",))
 NOOP = Format("noop")
+CONSOLE = Format("console")
+MEMORY = Format("memory")
 
 READABLE: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
 WRITABLE: tuple[Format, ...] = (*READABLE, NOOP)
+# What a stream may write to besides.
+SHOWN: tuple[Format, ...] = (CONSOLE, MEMORY)
 
 
 def absolute(path: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.errors import RunError
-from weft.io.formats import NOOP, WRITABLE, Format, absolute, find, listed
+from weft.io.formats import NOOP, SHOWN, WRITABLE, Format, absolute, find, listed
 
 # What a sink writes must read back as it was: a CSV source expects a line of names.
 WRITE_OPTIONS = {"csv": {"header": "true"}}
@@ -44,3 +45,14 @@ def named_format(name: str) -> Format:
     if chosen is None:
         raise RunError(f"unknown format '{name}': write {listed(WRITABLE)}.")
     return chosen
+
+
+def stream_sink(sink: str | Mapping[str, str] | Sink) -> Sink:
+    """The sink of a stream that the caller spelled: also "console" and "memory", which need no folder."""
+    if isinstance(sink, Sink):
+        return sink
+    if isinstance(sink, str):
+        shown = find(sink, (*SHOWN, NOOP))
+        return Sink(shown.name) if shown else make_sink("parquet", sink)
+    shown = find(sink.get("format", ""), SHOWN)
+    return Sink(shown.name) if shown else make_sink(sink.get("format", "parquet"), sink.get("path"))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from weft.errors import SourceError
+from weft.io.arrivals import CORRUPT, DELAY
 from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
 
 # Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
 DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
+
+# What reads a source as a stream.
+Reader = Callable[[SparkSession], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,18 @@ class Files:
             raise SourceError(f"cannot read '{self.path}' as {self.format}: {reason(error)}") from error
 
 
+    def stream(self, spark: SparkSession, schema: StructType) -> DataFrame:
+        """The files as they come; texts that do not fit the schema are kept whole in a column of their own."""
+        reader = spark.readStream.format(self.format).options(**dict(self.options))
+        if self.format in ("csv", "json"):
+            schema = StructType([*schema.fields, StructField(CORRUPT, StringType())])
+            reader = reader.option("columnNameOfCorruptRecord", CORRUPT).option("mode", "PERMISSIVE")
+        try:
+            return reader.schema(schema).load(self.path)
+        except (PySparkException, Py4JError) as error:
+            raise SourceError(f"cannot read '{self.path}' as a stream of {self.format}: {reason(error)}") from error
+
+
 def locate_files(path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None) -> Files:
     """The files at `path`; the format is named, or told by the suffix."""
     path = str(path)
@@ -42,6 +59,37 @@ def locate_files(path: str | Path, format: str | None = None, options: Mapping[s
     chosen = named_format(format) if format else told_format(path)
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
     return Files(absolute(path), chosen.name, tuple(sorted(settings.items())))
+
+
+def opened(spark: SparkSession, name: str, data: Any, schema: str | None = None) -> tuple[DataFrame, Reader]:
+    """What a user gave as a source, as rows that a query can be checked against, and what reads it as a stream."""
+    if isinstance(data, Files):
+        frame = data.read(spark, schema_of(name, schema) if schema else None)
+        return frame, lambda session: data.stream(session, frame.schema)
+    if hasattr(data, "read_stream"):
+        return data.read(spark), data.read_stream
+    if data.isStreaming and any(DELAY in field.metadata for field in data.schema.fields):
+        raise SourceError(f"source '{name}' has a watermark of its own: leave out withWatermark and give loom.source "
+                          "its `watermark`, so that rows whose clock is ahead are kept from moving it.")
+    return data, lambda session: streaming(name, data)
+
+
+def schema_of(name: str, text: str) -> StructType:
+    """The columns that a text such as `ts timestamp, price double` names."""
+    try:
+        found = StructType.fromDDL(text)
+    except PySparkException as error:
+        raise SourceError(f"the schema of source '{name}' cannot be read: {reason(error)}") from error
+    if not isinstance(found, StructType):
+        raise SourceError(f"the schema of source '{name}' names no columns: write 'ts timestamp, price double'.")
+    return found
+
+
+def streaming(name: str, frame: DataFrame) -> DataFrame:
+    """A DataFrame that is a stream, or an error."""
+    if not frame.isStreaming:
+        raise SourceError(f"source '{name}' is a table, not a stream: make it with spark.readStream, or give its path.")
+    return frame
 
 
 def read_source(

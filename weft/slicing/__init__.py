@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import PlanError
-from weft.slicing.base import Slicer, slice_start
+from weft.slicing.base import Slicer, slice_end, slice_start
 from weft.slicing.cutty import CUTTY
 from weft.slicing.pairs import PAIRS
 from weft.slicing.panes import PANES
@@ -24,4 +24,4 @@ def find(name: str) -> Slicer:
     raise PlanError(f"there is no slicer '{name}': choose one of {', '.join(s.name for s in SLICERS)}.")
 
 
-__all__ = ["CUTTY", "PAIRS", "PANES", "SLICERS", "Slicer", "find", "slice_start"]
+__all__ = ["CUTTY", "PAIRS", "PANES", "SLICERS", "Slicer", "find", "slice_end", "slice_start"]

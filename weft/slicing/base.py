@@ -36,3 +36,9 @@ def slice_start(time: str, progressions: Sequence[Progression]) -> str:
     """Spark SQL for the start of the slice that holds `time`, in microseconds: the latest cut that is not after it."""
     latest = [f"{time} - pmod({time} - {phase}L, {period}L)" for phase, period in progressions]
     return latest[0] if len(latest) == 1 else f"greatest({', '.join(latest)})"
+
+
+def slice_end(time: str, progressions: Sequence[Progression]) -> str:
+    """Spark SQL for the end of the slice that holds `time`: the first cut after it."""
+    next_cut = [f"{time} - pmod({time} - {phase}L, {period}L) + {period}L" for phase, period in progressions]
+    return next_cut[0] if len(next_cut) == 1 else f"least({', '.join(next_cut)})"

@@ -38,8 +38,11 @@ class Part:
     def rows(self) -> DataFrame:
         """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
         final = narrowed(self.final, self.stage)
-        wire = run_final(self.slices, self.partial, final)
-        return run_answer(wire, self.partial, final, self.stage)
+        return run_answer(self.wire(final), self.partial, final, self.stage)
+
+    def wire(self, final: FinalStage) -> DataFrame:
+        """The answers of a final stage as arrays."""
+        return run_final(self.slices, self.partial, final)
 
     def result(self) -> DataFrame:
         """The rows of its only query under the names its SQL gives them."""

@@ -28,13 +28,22 @@ def micros(time: str, kind: str) -> str:
 
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
-    rows = source.where(f"({stage.time}) IS NOT NULL")
+    rows = passing(source.where(f"({stage.time}) IS NOT NULL"), stage)
+    return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
+
+
+def passing(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """The rows that pass some predicate of the stage, marked if it has marks."""
     if stage.marks:
-        rows = marked(rows, stage)
-    elif None not in stage.predicates:
-        rows = rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
-    marks = [F.col(MARK.format(i)).alias(f"m{i}") for i in range(stage.marks)]
-    return rows.groupBy(*keys_of(stage), start_of(stage), *marks).agg(*columns(c.sql for c in stage.columns))
+        return marked(rows, stage)
+    if None in stage.predicates:
+        return rows
+    return rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
+
+
+def marks_of(stage: PartialStage) -> list[Column]:
+    """The marks, `m0 …`."""
+    return [F.col(MARK.format(i)).alias(f"m{i}") for i in range(stage.marks)]
 
 
 def derive(slices: DataFrame, stage: PartialStage) -> DataFrame:

@@ -133,11 +133,14 @@ def java_version(java: str) -> int | None:
 @contextmanager
 def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Settings of the session that hold within and are then as they were."""
-    before = {name: str(spark.conf.get(name)) for name in settings}
+    before = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():
             spark.conf.set(name, value)
         yield
     finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)

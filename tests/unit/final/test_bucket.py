@@ -165,7 +165,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("component, columns, wanted", CASES, ids=lambda v: v.monoid if isinstance(v, Component) else "")
+@pytest.mark.parametrize("component, columns, wanted", CASES, ids=[case[0].monoid for case in CASES])
 def test_slices_merge_into_one_a_key(component, columns, wanted):
     node = Node(1, 0, (), levels_for((Window(60, 10),), 10, True), (), ((component, tuple(range(len(columns)))),), True)
     names = [f"p{i}" for i in range(len(columns))]

@@ -1,0 +1,117 @@
+"""A checkpoint's own page: which queries, which plan, how many buckets; a restart must find them as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from uuid import uuid4
+
+from weft.errors import RunError
+from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.workload import Bound
+from weft.spark.outlet import read_json, write_json
+from weft.spark.sink import filesystem
+from weft.stages.build import ScanStages
+
+PAGE, VERSION = "weft.json", 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a stream was started with: `scans` nest names of queries, `shapes` say what the state of each scan holds."""
+
+    identity: str
+    partitions: int
+    optimizer: str
+    queries: Mapping[str, str]
+    delays: Mapping[str, int]
+    scans: Sequence[Mapping[str, Any]]
+    shapes: Sequence[str]
+
+    @staticmethod
+    def new(plan: SharedPlan, stages: tuple[ScanStages, ...], partitions: int, delays: Mapping[str, int]) -> Checkpoint:
+        """The page of a stream that starts."""
+        return Checkpoint(uuid4().hex, partitions, plan.optimizer, {b.query.name: text_of(b) for b in plan.queries},
+                          delays, [nested(scan) for scan in plan.scans], [shape_of(scan) for scan in stages])
+
+    def plan(self, workload: Sequence[Bound]) -> SharedPlan:
+        """The plan that the stream was started with, of the same queries."""
+        found = {bound.query.name: bound for bound in workload}
+        return SharedPlan(self.optimizer, tuple(unnested(scan, found) for scan in self.scans))
+
+    def require_same(self, path: str, workload: Sequence[Bound], delays: Mapping[str, int]) -> None:
+        """Raises where the queries or watermarks are not those of the checkpoint, and says what to do."""
+        asked = {bound.query.name: text_of(bound) for bound in workload}
+        new, gone = [n for n in asked if n not in self.queries], [n for n in self.queries if n not in asked]
+        changed = [name for name, text in asked.items() if self.queries.get(name, text) != text]
+        waits = [name for name, delay in delays.items() if self.delays.get(name, delay) != delay]
+        words = [f"{verb} {listed(names)}" for verb, names in
+                 (("adds", new), ("leaves out", gone), ("changes", changed), ("changes the watermark of", waits))
+                 if names]
+        if words:
+            raise RunError(f"the checkpoint '{path}' was made for other queries: this start {', '.join(words)}. Its state "
+                           "answers its own queries only. Start again with the queries as they were, or give these "
+                           "ones a checkpoint and a sink of their own.")
+
+    def require_shapes(self, path: str, stages: tuple[ScanStages, ...]) -> None:
+        """Raises where the same queries would keep another state than the checkpoint holds."""
+        if list(self.shapes) != [shape_of(scan) for scan in stages]:
+            raise RunError(f"the checkpoint '{path}' was made by another version of Weft or over sources with other "
+                           f"types, and its state cannot be read by this one: start with a new checkpoint.")
+
+
+def text_of(bound: Bound) -> str:
+    """A query as people wrote it, without the white space."""
+    return " ".join(bound.query.text.split())
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names for people."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(f"'{name}'" for name in names[:5]) + more
+
+
+def nested(scan: Scan) -> dict[str, Any]:
+    """A scan by the names of its queries."""
+    return {"trees": [[b.query.name for b in tree.queries] for tree in scan.trees], "union": list(scan.union),
+            "derived": [nested(child) for child in scan.derived]}
+
+
+def unnested(page: Mapping[str, Any], found: Mapping[str, Bound]) -> Scan:
+    """The scan that `nested` wrote."""
+    return Scan(tuple(Tree(tuple(found[name] for name in names)) for names in page["trees"]),
+                tuple(unnested(child, found) for child in page["derived"]), tuple(page["union"]))
+
+
+def shape_of(scan: ScanStages) -> str:
+    """A digest of all that decides what the state of a scan holds."""
+    pages = [(s.partial.source, s.partial.predicates, s.partial.time, s.partial.time_type, s.partial.keys,
+              s.partial.key_types, s.partial.progressions, [c.sql for c in s.partial.columns], s.partial.sharing,
+              [tree.final.windows for tree in s.trees]) for s in scan.nodes]
+    return sha256(repr(pages).encode()).hexdigest()[:32]
+
+
+def open_checkpoint(path: str) -> Checkpoint | None:
+    """The page of a checkpoint, or None where nothing was started there yet."""
+    try:
+        files, root = filesystem(path)
+        found = read_json(files, f"{root}/{PAGE}")
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read the checkpoint '{path}': {error}.") from error
+    if found is None:
+        return None
+    if found.pop("version", None) != VERSION:
+        raise RunError(f"the checkpoint '{path}' was made by another version of Weft: start with a new one.")
+    return Checkpoint(**found)
+
+
+def keep_checkpoint(path: str, page: Checkpoint) -> None:
+    """Write the page of a stream that starts."""
+    try:
+        files, root = filesystem(path)
+        files.create_dir(root, recursive=True)
+        write_json(files, f"{root}/{PAGE}", {"version": VERSION, **vars(page)})
+    except OSError as error:
+        raise RunError(f"cannot write the checkpoint '{path}': {error}. Choose a folder that is writable.") from error

@@ -1,0 +1,218 @@
+"""Outlets: where the answers of a trigger go. Files get each trigger once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.errors import RunError
+from weft.io.sinks import Sink
+from weft.spark.batch import QUERY, Part
+from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
+from weft.spark.state import ANSWERS, PART
+from weft.spark.stream import DEAD_PART, Arrived, Flow
+
+# What a user's function gets: the query's name, its new rows, and the number of the trigger.
+Receiver = Callable[[str, DataFrame, int], None]
+
+
+class Outlet(Protocol):
+    """Takes the answers of one trigger of a scan."""
+
+    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        """Deliver them; called again with the same number after a crash."""
+
+
+def deliver(flow: Flow, outlet: Outlet, dead: Letters) -> Callable[[DataFrame, int], None]:
+    """What Spark calls with the answers of each trigger."""
+
+    def take(batch: DataFrame, number: int) -> None:
+        with held(batch):
+            outlet(flow.arrived(batch), number)
+            dead(batch, number)
+
+    return take
+
+
+@contextmanager
+def held(batch: DataFrame) -> Iterator[None]:
+    """Keep a trigger's answers while they are read: reading them again would fold them again."""
+    batch.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield
+    finally:
+        batch.unpersist()
+
+
+def nowhere(parts: tuple[Arrived, ...], number: int) -> None:
+    """Compute every answer and throw it away."""
+    discard(list(parts))
+
+
+class Calling:
+    """Hands each query's new rows to a function, in a trigger that has some or not. At least once: a crash in the
+    middle of a trigger calls again with the same number."""
+
+    def __init__(self, receiver: Receiver):
+        self.receiver = receiver
+
+    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        for part in parts:
+            for asked in part.stage.queries:
+                self.receiver(asked.name, part.only(asked).result(), number)
+
+
+def shown(query: str, rows: DataFrame, number: int) -> None:
+    """Print a query's new rows."""
+    found = rows.limit(20)
+    if found.head(1):
+        print(f"{query}, trigger {number}")
+        found.show(truncate=False)
+
+
+class Memory:
+    """Keeps all answers in the driver, for notebooks and tests; each trigger once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[int, pa.Table]] = {}
+
+    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        for group in by_schema(parts):
+            table = union(group).toArrow()
+            for name in names_of(group):
+                mine = table.filter(pc.equal(table.column(QUERY), name)).drop_columns([QUERY])
+                self._rows.setdefault(name, {})[number] = mine
+
+    def table(self, name: str) -> pa.Table | None:
+        """All rows of a query so far, or None before the first trigger."""
+        found = list(self._rows.get(name, {}).values())
+        return pa.concat_tables(found) if found else None
+
+
+class Folders:
+    """Writes files, one folder a query and files named after the trigger, exactly once: a trigger that is repeated
+    after a crash replaces what its first attempt left."""
+
+    def __init__(self, sink: Sink, identity: str, scan: str):
+        self.sink, self.scan, self.identity = sink, scan, identity
+        self.files, self.root = filesystem(str(sink.path))
+        self._fresh = True
+
+    def claim(self) -> None:
+        """Mark the folder as this stream's, or raise where it is another's: its triggers have the same numbers."""
+        path = f"{self.root}/_weft_stream.json"
+        try:
+            found = read_json(self.files, path)
+            if found is None:
+                self.files.create_dir(self.root, recursive=True)
+                write_json(self.files, path, {"stream": self.identity})
+        except OSError as error:
+            raise RunError(f"cannot write to '{self.sink.path}': {error}. Make the folder writable.") from error
+        if found is not None and found.get("stream") != self.identity:
+            raise RunError(f"'{self.sink.path}' holds the answers of another stream, whose files this one would "
+                           "replace: choose another folder, or start from that stream's checkpoint.")
+
+    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        if self._fresh:
+            self.sweep(names_of(parts), number)
+        self._fresh = False
+        staging = f"_weft_staging_{self.scan}"
+        if exists(self.files, f"{self.root}/{staging}"):
+            self.files.delete_dir(f"{self.root}/{staging}")
+        groups = by_schema(parts)
+        for i, group in enumerate(groups):
+            rows = union(group)
+            with many_writers(rows.sparkSession, len(names_of(group)) + 1):
+                target = f"{str(self.sink.path).rstrip('/')}/{staging}/{i}"
+                saved(rows, self.sink.format).partitionBy(QUERY).save(target)
+        self.publish(f"{self.root}/{staging}", number)
+
+    def sweep(self, names: list[str], number: int) -> None:
+        """Remove what an attempt at this trigger may have left before a crash."""
+        for name in names:
+            if exists(self.files, f"{self.root}/{name}"):
+                for info in self.files.get_file_info(fs.FileSelector(f"{self.root}/{name}")):
+                    if info.base_name.startswith(prefix(number)):
+                        self.files.delete_file(info.path)
+
+    def publish(self, staging: str, number: int) -> None:
+        """Move what was written to its queries' folders."""
+        found = self.files.get_file_info(fs.FileSelector(staging, recursive=True))
+        for i, info in enumerate(f for f in found if f.type == fs.FileType.File and f.base_name.startswith("part-")):
+            name = info.path.rsplit("/", 2)[1].removeprefix(f"{QUERY}=")
+            self.files.create_dir(f"{self.root}/{name}", recursive=True)
+            ending = info.base_name.partition(".")[2]
+            self.files.move(info.path, f"{self.root}/{name}/{prefix(number)}{i:05d}.{ending}")
+        self.files.delete_dir(staging)
+
+
+class Letters:
+    """Writes dead letters as lines of JSON, each trigger once."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+        self.files, self.root = filesystem(folder)
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        dead = batch.where(F.col(PART) == DEAD_PART).select(F.col(ANSWERS).cast("string").alias("value")).toArrow()
+        path = f"{self.root}/{prefix(number)}.jsonl"
+        if dead.num_rows:
+            self.files.create_dir(self.root, recursive=True)
+            with self.files.open_output_stream(f"{path}.partial") as target:
+                target.write("".join(f"{line}\n" for line in dead.column(0).to_pylist()).encode())
+            self.files.move(f"{path}.partial", path)
+
+
+def union(group: list[Part]) -> DataFrame:
+    """The rows of all queries of parts whose outputs are alike."""
+    return reduce(DataFrame.unionByName, (part.named() for part in group))
+
+
+def names_of(parts: list[Part] | tuple[Arrived, ...]) -> list[str]:
+    """The queries that parts answer."""
+    return [asked.name for part in parts for asked in part.stage.queries]
+
+
+def prefix(number: int) -> str:
+    """How the files of a trigger begin."""
+    return f"trigger-{number:09d}-"
+
+
+def read_json(files: fs.FileSystem, path: str) -> dict | None:
+    """What a JSON file holds, or None where there is none."""
+    if not exists(files, path):
+        return None
+    with files.open_input_stream(path) as source:
+        return json.loads(source.read())
+
+
+def write_json(files: fs.FileSystem, path: str, value: dict) -> None:
+    """Write a JSON file at once: whoever reads it finds all of it or nothing."""
+    with files.open_output_stream(f"{path}.partial") as target:
+        target.write(json.dumps(value, indent=1).encode())
+    files.move(f"{path}.partial", path)
+
+
+def outlet_for(sink: Sink | Receiver | Memory, identity: str, scan: str) -> Outlet:
+    """The outlet of a sink for one scan."""
+    if isinstance(sink, Memory):
+        return sink
+    if callable(sink):
+        return Calling(sink)
+    if sink.format == "noop":
+        return nowhere
+    if sink.format == "console":
+        return Calling(shown)
+    made = Folders(sink, identity, scan)
+    made.claim()
+    return made

@@ -1,0 +1,118 @@
+"""A running stream: its Spark queries together, to wait for, watch and stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from weft.errors import RunError
+from weft.io.sources import reason
+from weft.model.plan import SharedPlan
+from weft.spark.outlet import Memory
+
+POLL = 0.2
+
+
+@dataclass(frozen=True)
+class Running:
+    """A scan that runs: its name, the queries it answers, what its triggers count, and the Spark query."""
+
+    name: str
+    queries: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    query: StreamingQuery
+
+
+class Stream:
+    """The Spark queries of one `loom.start`."""
+
+    def __init__(self, plan: SharedPlan, scans: Sequence[Running], memory: Memory | None = None):
+        self.plan, self.scans, self.memory = plan, tuple(scans), memory
+
+    @property
+    def active(self) -> bool:
+        """Whether every scan runs."""
+        return all(scan.query.isActive for scan in self.scans)
+
+    def await_end(self, timeout: float | None = None) -> bool:
+        """Wait until the stream has ended, or so many seconds; whether it has. Raises where a scan failed."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while any(scan.query.isActive for scan in self.scans):
+            self.require_healthy()
+            if until is not None and time.monotonic() >= until:
+                return False
+            time.sleep(POLL)
+        self.require_healthy()
+        return True
+
+    def require_healthy(self) -> None:
+        """Stops the rest and raises where a scan failed."""
+        for scan in self.scans:
+            error = scan.query.exception()
+            if error is not None:
+                self.stop()
+                raise RunError(f"the stream stopped at {scan.name}: {told(error)} What was answered is kept; start "
+                               "again from the same checkpoint when the cause is mended.") from error
+
+    def process_available(self) -> None:
+        """Wait until all that has come is answered as far as the watermark allows."""
+        for scan in self.scans:
+            try:
+                scan.query.processAllAvailable()
+            except PySparkException:
+                self.require_healthy()
+                raise
+
+    def stop(self) -> None:
+        """Stop after the running trigger, as far as Spark lets it: a trigger that is cut short is repeated at the next
+        start."""
+        for scan in self.scans:
+            wait_for_trigger(scan.query)
+        for scan in self.scans:
+            with suppress(PySparkException):
+                scan.query.stop()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def wait_for_trigger(query: StreamingQuery, patience: float = 30.0) -> None:
+    """Let a trigger that runs come to its end, within reason."""
+    until = time.monotonic() + patience
+    with suppress(PySparkException):
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
+            time.sleep(POLL / 4)
+
+
+def told(error: Exception) -> str:
+    """The line of a stream's error that says most, as a sentence."""
+    text = reason(error).strip()
+    return text if text.endswith(".") else f"{text}."
+
+
+def started(writers: Sequence[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]], DataStreamWriter]],
+            plan: SharedPlan, memory: Memory | None) -> Stream:
+    """All scans started, or none."""
+    scans: list[Running] = []
+    try:
+        for name, queries, labels, writer in writers:
+            scans.append(Running(name, queries, labels, writer.start()))
+    except Exception:
+        Stream(plan, scans).stop()
+        raise
+    return Stream(plan, scans, memory)
+
+
+def triggered(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:
+    """The writer with its trigger: as fast as it can, all that is there and then end, or every so often."""
+    if trigger is None:
+        return writer
+    return writer.trigger(availableNow=True) if trigger == "available" else writer.trigger(processingTime=trigger)

@@ -1,0 +1,78 @@
+"""Starting a stream: the page of its checkpoint, a flow and a Spark query for each scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter
+
+from weft.errors import RunError
+from weft.io.arrivals import Arrival
+from weft.io.formats import absolute
+from weft.io.sinks import Sink
+from weft.io.sources import reason
+from weft.model.plan import SharedPlan
+from weft.spark.checkpoint import Checkpoint
+from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
+from weft.spark.running import Stream, started, triggered
+from weft.spark.session import set_for_a_while
+from weft.spark.stream import SETTINGS, Flow, flow_of
+from weft.stages.build import ScanStages
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a stream shall run: where its state and its answers go, how often, and which clocks are believed."""
+
+    checkpoint: str
+    sink: Sink | Receiver
+    trigger: str | None = None
+    future: int | None = None
+    dead_letters: str | None = None
+
+    @property
+    def letters(self) -> str:
+        """Where rows go that cannot be used."""
+        return absolute(self.dead_letters or f"{self.checkpoint.rstrip('/')}/dead_letters")
+
+
+def partitions_of(spark: SparkSession) -> int:
+    """How many partitions, and buckets of keys, a new stream has."""
+    return int(str(spark.conf.get(PARTITIONS)))
+
+
+def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival],
+                 wanted: Wanted, page: Checkpoint, ansi: bool) -> Stream:
+    """Start every scan of a plan, or none."""
+    memory = Memory() if isinstance(wanted.sink, Sink) and wanted.sink.format == "memory" else None
+    sink = memory or wanted.sink
+    with set_for_a_while(spark, {**SETTINGS, PARTITIONS: str(page.partitions)}):
+        try:
+            writers = list(writers_of(spark, stages, arrivals, wanted, sink, page, ansi))
+            return started(writers, plan, memory)
+        except PySparkException as error:
+            raise RunError(f"Spark could not start the stream: {reason(error)}") from error
+
+
+def writers_of(spark: SparkSession, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival], wanted: Wanted,
+               sink: Sink | Receiver | Memory, page: Checkpoint, ansi: bool) -> Iterator[tuple]:
+    """For each scan its name, its queries, what it counts, and what starts it."""
+    for i, scan in enumerate(stages):
+        arrival, name = arrivals[scan.partial.source], f"scan-{i}"
+        flow = flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
+        outlet = outlet_for(sink, page.identity, name)
+        queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
+        yield name, queries, flow.labels, writer_of(flow, outlet, wanted, name)
+
+
+def writer_of(flow: Flow, outlet: Outlet, wanted: Wanted, name: str) -> DataStreamWriter:
+    """What starts a scan."""
+    dead = Letters(f"{wanted.letters}/{name}")
+    writer = flow.frame.writeStream.outputMode("append").queryName(f"weft {name}").foreachBatch(
+        deliver(flow, outlet, dead))
+    return triggered(writer.option("checkpointLocation", f"{wanted.checkpoint.rstrip('/')}/{name}"), wanted.trigger)

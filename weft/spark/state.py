@@ -1,0 +1,141 @@
+"""The final stage of a stream as a stateful operator: each bucket's past lies in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from weft.final.bucket import Bucket, Kept, condensed, from_bytes, to_bytes
+from weft.final.past import Blob
+from weft.spark.buckets import BUCKET, SLICES, Woven
+
+# What the operator sends: answers as bytes with the number of their part, and how many there are by window.
+PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
+WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
+Sent = tuple[int, int | None, int | None, int | None, bytes | None]
+
+
+def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
+    """The answers of every window as the watermark closes it."""
+    return packed.groupBy(BUCKET).transformWithStateInPandas(Folder(woven), WIRE, "append", "EventTime")
+
+
+class Folder(StatefulProcessor):
+    """Answers windows as slices come and as the watermark rises."""
+
+    def __init__(self, woven: tuple[Woven, ...]):
+        self.woven = woven
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state of the bucket at hand."""
+        self.handle = handle
+        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint")
+        self.blobs = Blobs(handle.getMapState("past", "level int, number bigint", "data binary"))
+        self.home = {bucket: each.node for each in self.woven for bucket in each.buckets}
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Take new slices and answer."""
+        tables = [from_bytes(data) for frame in rows for data in frame[SLICES]]
+        return self.advance(int(key[0]), pa.concat_tables(tables), timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        """Answer as windows slide on, though no slice has come."""
+        expired = expiredTimerInfo.getExpiryTimeInMs()
+        return self.advance(int(key[0]), None, timerValues.getCurrentWatermarkInMs(), expired)
+
+    def close(self) -> None:
+        """Nothing is held beyond the state."""
+
+    def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
+        """Answer up to the watermark and keep what later answers need."""
+        node, found = self.home[bucket], self.kept.get()
+        kept = None if found is None else Kept(*found)
+        if new is not None:
+            new = condensed(node, new)
+        until = watermark * 1000
+        work = Bucket(node, self.blobs, kept)
+        yield from framed(work.answers(new, until), {part.number: part.final.keys for part in node.parts},
+                          {part.number for part in node.parts if part.final.predicates})
+        self.remember(work.keep(new, until), kept, watermark, expired)
+
+    def remember(self, now: Kept | None, before: Kept | None, watermark: int, expired: int | None) -> None:
+        """Keep what the bucket knows, and let Spark call at its next end; Spark itself ends an expired timer."""
+        due = None if now is None else moment(now.timer, watermark)
+        old = before.timer if before else None
+        if old is not None and old not in (due, expired):
+            self.handle.deleteTimer(old)
+        if now is None or due is None:
+            self.blobs.clear()
+            self.kept.clear()
+            return
+        if due != old or old == expired:
+            self.handle.registerTimer(due)
+        self.kept.update((now.until, now.last, due))
+
+
+def moment(end: int, watermark: int) -> int:
+    """The millisecond to be called at for an end in microseconds: Spark calls when the watermark is past it."""
+    due = -(-end // 1000)
+    return due - 1 if due - 1 > watermark else due
+
+
+class Blobs:
+    """A bucket's blobs in Spark's map state."""
+
+    def __init__(self, state: Any):
+        self.state = state
+
+    def get(self, blob: Blob) -> bytes | None:
+        """A blob's bytes, if it is there."""
+        found = self.state.getValue((blob.level, blob.number))
+        return None if found is None else bytes(found[0])
+
+    def put(self, blob: Blob, data: bytes) -> None:
+        """Keep a blob."""
+        self.state.updateValue((blob.level, blob.number), (data,))
+
+    def remove(self, blob: Blob) -> None:
+        """Forget a blob, if it is there."""
+        self.state.removeKey((blob.level, blob.number))
+
+    def clear(self) -> None:
+        """Forget all blobs."""
+        self.state.clear()
+
+
+def framed(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
+           numbered: set[int]) -> Iterator[pd.DataFrame]:
+    """The answers as rows for Spark, and their numbers."""
+    counts: dict[tuple[int, int, int], int] = {}
+    for part, batch in answers:
+        count(counts, part, batch, keys[part], part in numbered)
+        yield frame([(part, None, None, None, to_bytes(batch))])
+    if counts:
+        yield frame([(part, window, predicate, size, None) for (part, window, predicate), size in counts.items()])
+
+
+def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
+          numbered: bool) -> None:
+    """Add the answers of a batch to those of their window and predicate."""
+    window = batch.column(0).to_numpy()
+    predicate = batch.column(1 + keys).to_numpy() if numbered else np.zeros(len(window), np.int64)
+    sizes = pc.list_value_length(batch.column(5 + keys + numbered)).to_numpy(zero_copy_only=False)
+    pairs, place = np.unique(np.stack([window, predicate]), axis=1, return_inverse=True)
+    for (w, q), size in zip(pairs.T.tolist(), np.bincount(place.ravel(), sizes).tolist(), strict=True):
+        counts[part, w, q] = counts.get((part, w, q), 0) + int(size)
+
+
+def frame(rows: list[Sent]) -> pd.DataFrame:
+    """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise."""
+    columns = list(zip(*rows, strict=True))
+    types = [pa.int32(), pa.int32(), pa.int32(), pa.int64(), pa.binary()]
+    names = [PART, WINDOW, PREDICATE, COUNT, ANSWERS]
+    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values, kind)))
+                         for name, values, kind in zip(names, columns, types, strict=True)})

@@ -1,0 +1,139 @@
+"""Running a plan as a stream: a Spark query a scan, slices in the JVM, answers as the watermark closes windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from weft.final.bucket import from_bytes
+from weft.io.arrivals import DEAD, DELAY, TIME, letters, timed
+from weft.slicing import slice_end, slice_start
+from weft.spark.batch import Part
+from weft.spark.buckets import Woven, bucketed, columns_read, weave
+from weft.spark.final import answer_schema
+from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
+from weft.spark.state import ANSWERS, COUNT, PART, PREDICATE, WINDOW, fold_buckets
+from weft.stages.build import ScanStages
+from weft.stages.definition import FinalStage, PartialStage
+
+END = "slice_end"
+# The number of dead letters among the parts of a trigger, and the names of what is observed of a trigger.
+DEAD_PART = -1
+OBSERVED, ANSWERED = "weft", "answers"
+# Beyond so many windows answers are counted by part only: each count is a column of what Spark observes.
+MOST_COUNTS = 200
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass":
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+@dataclass(frozen=True)
+class Arrived(Part):
+    """An answer stage over the answers of a trigger, which `slices` holds as bytes."""
+
+    number: int = 0
+    schema: StructType | None = None
+
+    def wire(self, final: FinalStage) -> DataFrame:
+        """The part's answers as arrays."""
+        assert self.schema is not None
+        mine = self.slices.where((F.col(PART) == self.number) & F.col(ANSWERS).isNotNull())
+        return mine.select(ANSWERS).mapInArrow(unpacked, self.schema)
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Answers out of their bytes."""
+    for batch in batches:
+        for data in batch.column(0):
+            yield from from_bytes(data.as_buffer()).to_batches()
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A scan as a stream: its DataFrame of answers as bytes, the parts that they are of, and what is counted."""
+
+    frame: DataFrame
+    parts: tuple[Arrived, ...]
+    labels: dict[str, tuple[str, ...]]
+
+    def arrived(self, batch: DataFrame) -> tuple[Arrived, ...]:
+        """The parts over the answers of one trigger."""
+        return tuple(replace(part, slices=batch) for part in self.parts)
+
+
+def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None, partitions: int,
+            ansi: bool) -> Flow:
+    """A scan over a streaming source whose rows may be `delay` milliseconds late."""
+    stage = scan.partial
+    found = micros(stage.time, stage.time_type)
+    rows = timed(source, f"timestamp_micros({found})", future)
+    slices = slices_of(rows.where(F.col(DEAD).isNull()), stage, delay)
+    woven = weave(scan, partitions, ansi)
+    answers = fold_buckets(bucketed(slices, woven), woven)
+    parts = parts_of(scan, woven, slices)
+    dead = letters(rows).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
+                                    f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
+                                    f"CAST(value AS BINARY) AS {ANSWERS}")
+    labels = labels_of(parts)
+    return Flow(observed(answers.union(dead), labels), parts, {name: queries for name, (queries, _) in labels.items()})
+
+
+def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
+    """The slices of a stream, each when the watermark has closed it."""
+    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
+    time = f"unix_micros({TIME})"
+    start = F.expr(slice_start(time, stage.progressions)).alias(SLICE)
+    # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
+    end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
+    cut = marked.select("*", start, end)
+    return cut.groupBy(*keys_of(stage), SLICE, END, *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
+
+
+def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Arrived, ...]:
+    """The answer stages of a scan and of those derived from it, as they are numbered in its answers."""
+    listed = [(stages, tree, stage) for stages in scan.nodes for tree in stages.trees for stage in tree.answers]
+    numbered = [(each, part) for each in woven for part in each.node.parts]
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(scan.partial.columns)}
+    made = []
+    for (stages, tree, stage), (each, part) in zip(listed, numbered, strict=True):
+        types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}
+        keys = StructType([replaced(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
+        schema = answer_schema(keys, stages.partial, part.final, types)
+        made.append(Arrived(slices, stages.partial, tree.final, stage, number=part.number, schema=schema))
+    return tuple(made)
+
+
+def replaced(field: StructField, name: str) -> StructField:
+    """A field under another name."""
+    return StructField(name, field.dataType, field.nullable)
+
+
+def labels_of(parts: tuple[Arrived, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """What is counted: by name the queries whose answers it counts, and the condition of the rows that count them."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for part in parts:
+        windows = sorted({asked.window for asked in part.stage.queries})
+        for asked in part.stage.queries:
+            found.setdefault((part.number, windows.index(asked.window), asked.predicate), []).append(asked.name)
+    if len(found) > MOST_COUNTS:
+        return {f"a{part.number}": (tuple(a.name for a in part.stage.queries), f"{PART} = {part.number}")
+                for part in parts[:MOST_COUNTS]}
+    return {f"a{part}_{window}_{number}": (tuple(names),
+                                           f"{PART} = {part} AND {WINDOW} = {window} AND {PREDICATE} = {number}")
+            for (part, window, number), names in found.items()}
+
+
+def observed(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
+    """The answers, with their numbers and that of dead letters in the progress of every trigger."""
+    counts = [F.expr(f"coalesce(sum(IF({test}, {COUNT}, 0)), 0)").alias(name)
+              for name, (_, test) in labels.items()]
+    dead = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
+    return answers.observe(OBSERVED, dead).observe(ANSWERED, *counts)
