@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +12,7 @@ from weft.errors import SourceError
 
 # The raw text of a record that could not be read; null in rows that could.
 CORRUPT = "__weft_corrupt"
-TIME, DEAD = "__weft_time", "__weft_dead"
+TIME = "__weft_time"
 DELAY = "spark.watermarkDelayMs"
 
 
@@ -46,29 +46,36 @@ def delay_of(spark: SparkSession, text: str, what: str) -> int:
     return int(found[0])
 
 
-def timed(rows: DataFrame, time: str, future: int | None) -> DataFrame:
-    """The rows with their event time as a timestamp, and why they cannot be used, if so.
+def faults(columns: Sequence[str], time: str, future: int | None) -> dict[str, str]:
+    """Why a row cannot be used, and the condition of that in Spark SQL, the first that holds being the reason.
 
     One row whose clock is far ahead would close all windows, so it counts as dead where it is later than the time of
     the trigger by more than `future` milliseconds.
     """
-    reasons = []
-    if CORRUPT in rows.columns:
-        reasons.append((F.col(CORRUPT).isNotNull(), "corrupt"))
-    reasons.append((F.col(TIME).isNull(), "no event time"))
+    found = {"corrupt": f"{CORRUPT} IS NOT NULL"} if CORRUPT in columns else {}
+    found["no event time"] = f"({time}) IS NULL"
     if future is not None:
-        ahead = F.expr(f"{TIME} > current_timestamp() + make_dt_interval(0, 0, 0, {future / 1000:.3f})")
-        reasons.append((ahead, "event time too far in the future"))
-    why = F.lit(None).cast("string")
-    for test, reason in reversed(reasons):
-        why = F.when(test, reason).otherwise(why)
-    return rows.withColumn(TIME, F.expr(time)).withColumn(DEAD, why)
+        found["event time too far in the future"] = f"({time}) > current_timestamp() + {seconds(future)}"
+    return found
 
 
-def letters(rows: DataFrame) -> DataFrame:
-    """The dead rows as JSON texts: why, and the record as it came."""
+def seconds(millis: int) -> str:
+    """Milliseconds as an interval of Spark SQL."""
+    return f"make_dt_interval(0, 0, 0, {millis / 1000:.3f})"
+
+
+def usable(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+    """The rows that have no fault."""
+    return rows.where(" AND ".join(f"coalesce(NOT ({test}), true)" for test in wrong.values()))
+
+
+def letters(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+    """The rows that have one as JSON texts: why, and the record as it came."""
+    cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in wrong.items())
     raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
-    own = [name for name in rows.columns if name not in (CORRUPT, TIME, DEAD)]
-    record = F.coalesce(raw, F.to_json(F.struct(*(F.col(f"`{name}`") for name in own))))
-    dead = rows.where(F.col(DEAD).isNotNull())
-    return dead.select(F.to_json(F.struct(F.col(DEAD).alias("reason"), record.alias("record"))).alias("value"))
+    own = [F.col(f"`{name}`") for name in rows.columns if name != CORRUPT]
+    record = F.coalesce(raw, F.to_json(F.struct(*own)))
+    # Written as comparisons of columns, so that files whose statistics rule them out are not read twice.
+    dead = rows.where(" OR ".join(f"({test})" for test in wrong.values()))
+    return dead.select(F.to_json(F.struct(F.expr(f"CASE {cases} END").alias("reason"), record.alias("record")))
+                       .alias("value"))

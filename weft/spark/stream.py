@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from weft.final.bucket import from_bytes
-from weft.io.arrivals import DEAD, DELAY, TIME, letters, timed
+from weft.io.arrivals import DELAY, TIME, faults, letters, usable
 from weft.slicing import slice_end, slice_start
 from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
@@ -73,17 +73,24 @@ def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None,
             ansi: bool) -> Flow:
     """A scan over a streaming source whose rows may be `delay` milliseconds late."""
     stage = scan.partial
-    found = micros(stage.time, stage.time_type)
-    rows = timed(source, f"timestamp_micros({found})", future)
-    slices = slices_of(rows.where(F.col(DEAD).isNull()), stage, delay)
+    time = moment(stage)
+    wrong = faults(source.columns, time, future)
+    slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
     woven = weave(scan, partitions, ansi)
     answers = fold_buckets(bucketed(slices, woven), woven)
     parts = parts_of(scan, woven, slices)
-    dead = letters(rows).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
+    dead = letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
                                     f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
                                     f"CAST(value AS BINARY) AS {ANSWERS}")
     labels = labels_of(parts)
     return Flow(observed(answers.union(dead), labels), parts, {name: queries for name, (queries, _) in labels.items()})
+
+
+def moment(stage: PartialStage) -> str:
+    """Spark SQL for a row's event time as the timestamp that the watermark follows."""
+    if stage.time_type == "timestamp":
+        return stage.time
+    return f"timestamp_micros({micros(stage.time, stage.time_type)})"
 
 
 def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:

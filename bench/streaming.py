@@ -1,0 +1,160 @@
+"""Rows a second of a stream: slices alone, Weft with 1, 10 and 100 windows, and Spark's own window, in one run.
+
+    .venv/bin/python bench/streaming.py [--triggers 8] [--rows 500000] [--only windows,ranges,soak] [--minutes 30]
+
+Each trigger is one file of trades. Rates are rows over the median of the triggers after the first three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from weft import Loom
+from weft.io.arrivals import TIME
+from weft.spark.session import local_session
+from weft.spark.start import PARTITIONS
+from weft.spark.stream import SETTINGS, slices_of
+from weft.stages.build import build
+
+KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
+SCHEMA = "ts timestamp, symbol string, price double, size bigint"
+WARM = 3
+RESULT = Path(__file__).parent / "results" / "streaming.json"
+
+
+def make_trades(spark: SparkSession, folder: str, triggers: int, rows: int) -> None:
+    """One Parquet file a trigger."""
+    for i in range(triggers):
+        made = spark.range(rows).selectExpr(
+            f"timestamp_micros(CAST(({i * SECONDS} + id * {SECONDS} / {rows}) * 1000000 AS BIGINT) + 1767225600000000L) ts",
+            f"concat('S', lpad(CAST(pmod(hash(id, {i}), {KEYS}) AS STRING), 4, '0')) symbol",
+            "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
+        made.repartition(2).write.mode("append").parquet(f"{folder}/{i:04d}")
+
+
+def source(spark: SparkSession, folder: str) -> DataFrame:
+    """The trades as a stream, one trigger's files at a time."""
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "2").parquet(f"{folder}/*")
+
+
+def query(range_seconds: int) -> str:
+    """One dashboard line."""
+    return ("SELECT symbol, window.end AS at, sum(size) AS volume, avg(price) AS price, max(price) AS high FROM trades "
+            f"GROUP BY symbol, window(ts, '{range_seconds} seconds', '10 seconds')")
+
+
+def measured(run: str, progress: list[dict]) -> dict:
+    """What the triggers with rows took after the warm ones."""
+    full = [p for p in progress if p["numInputRows"]]
+    took = [p["durationMs"]["triggerExecution"] / 1000 for p in full][WARM:]
+    rows = statistics.median(p["numInputRows"] for p in full)
+    return {"run": run, "seconds": round(statistics.median(took), 3), "best": round(min(took), 3),
+            "rows_per_second": round(rows / statistics.median(took)), "triggers": [round(t, 2) for t in took]}
+
+
+def drained(run: str, writer) -> dict:
+    """A Spark query run over all files."""
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
+        started = writer.option("checkpointLocation", place).trigger(availableNow=True).start()
+        started.awaitTermination()
+        return measured(run, [json.loads(p.json) for p in started.recentProgress])
+
+
+def slices_alone(spark: SparkSession, folder: str) -> dict:
+    """Native streaming aggregation by slice and key, thrown away."""
+    loom = weaving(spark, folder, [60])
+    (scan,) = build(loom.plan())
+    frame = slices_of(source(spark, folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
+    loom.close()
+    return drained("slices alone", frame.writeStream.format("noop").outputMode("append"))
+
+
+def native(spark: SparkSession, folder: str, seconds: int) -> dict:
+    """Spark's own sliding window, one query."""
+    rows = source(spark, folder).withWatermark("ts", "0 seconds")
+    frame = rows.groupBy("symbol", F.window("ts", f"{seconds} seconds", "10 seconds")).agg(
+        F.sum("size"), F.avg("price"), F.max("price"))
+    return drained(f"Spark's own, {seconds} s / 10 s", frame.writeStream.format("noop").outputMode("append"))
+
+
+def weaving(spark: SparkSession, folder: str, ranges: list[int]) -> Loom:
+    """A loom with a query a range."""
+    loom = Loom(spark)
+    loom.source("trades", source(spark, folder), time="ts", watermark="0 seconds")
+    for r in ranges:
+        loom.query(f"w{r}", query(r))
+    return loom
+
+
+def weft(spark: SparkSession, folder: str, run: str, ranges: list[int]) -> dict:
+    """Weft with a window a range, thrown away."""
+    loom = weaving(spark, folder, ranges)
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
+        stream = loom.start(place, "noop", trigger="available", future=None)
+        stream.await_end()
+        (scan,) = stream.scans
+        found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress])
+        last = json.loads(scan.query.recentProgress[-2].json)
+    loom.close()
+    answers = sum(last.get("observedMetrics", {}).get("answers", {}).values())
+    return {**found, "windows": len(ranges), "answers_per_trigger": answers,
+            "state_bytes": [o.get("memoryUsedBytes") for o in last["stateOperators"]]}
+
+
+def spread(count: int, most: int = 2400) -> list[int]:
+    """Ranges evenly spread up to 240 slides."""
+    return [max(10, round(most * (i + 1) / count / 10) * 10) for i in range(count)]
+
+
+def windows(spark: SparkSession, folder: str) -> list[dict]:
+    """Slices alone, 1, 10, 100 windows, ten of 10 min / 10 s, and Spark's own; slices again at the end."""
+    found = [slices_alone(spark, folder), weft(spark, folder, "1 window", spread(1)),
+             weft(spark, folder, "10 windows", spread(10)), weft(spark, folder, "100 windows", spread(100)),
+             weft(spark, folder, "10 windows about 10 min", [600 + 10 * i for i in range(-5, 5)]),
+             slices_alone(spark, folder), native(spark, folder, 600)]
+    return found
+
+
+def ranges(spark: SparkSession, folder: str) -> list[dict]:
+    """One window, its range ten times as long, and again."""
+    return [weft(spark, folder, f"range {r} s", [r]) for r in (600, 6000, 600, 6000)]
+
+
+def main() -> None:
+    """Run, print and keep."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--triggers", type=int, default=10)
+    options.add_argument("--rows", type=int, default=500_000)
+    options.add_argument("--only", default="windows,ranges")
+    options.add_argument("--partitions", default="2")
+    given = options.parse_args()
+    spark = local_session("streaming", **{PARTITIONS: given.partitions})
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    folder = tempfile.mkdtemp(prefix="weft-streaming-")
+    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    try:
+        make_trades(spark, folder, given.triggers, given.rows)
+        for part in given.only.split(","):
+            rows = []
+            for row in {"windows": windows, "ranges": ranges}[part](spark, folder):
+                print(row, flush=True)
+                rows.append(row)
+            kept[part] = {"rows": given.rows, "partitions": given.partitions, "found": rows,
+                          "at": time.strftime("%Y-%m-%d")}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    RESULT.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
