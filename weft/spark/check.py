@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
@@ -13,12 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import BAGS, GUARD
 from weft.aggregates.defined import Definition
+from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
-from weft.model.query import Call, Output, Query
+from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import Bound
 from weft.spark.functions import Functions
 from weft.sql import Parsed
+from weft.sql.copied import copied_text
 from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
@@ -68,7 +70,7 @@ class Checker:
 
     def native(self, query: Query) -> DataFrame:
         """The query as Spark itself runs it, its aggregates brought to the rows where Spark would not mix them."""
-        if self._functions.mixes(query):
+        if self._functions.mixes(query) and not query.window.counts_rows:
             return self.sql(query.source, self._functions.apart(query))
         return self.sql(query.source, query.native)
 
@@ -94,7 +96,7 @@ class Checker:
             self._expressions.is_risky(query),
         )
         self._expressions.keep(query)
-        return bound
+        return counting(bound, self._functions.call_text) if query.window.counts_rows else bound
 
     def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
         key = shape(parsed)
@@ -106,7 +108,7 @@ class Checker:
         query = parsed.query
         try:
             schema = self.sql(query.source, parsed.probe).schema
-            if not parsed.trusted:
+            if not parsed.trusted and parsed.rendered != query.native:
                 self._require_same(parsed)
         except (AnalysisException, ParseException) as error:
             raise spark_error(query, error) from error
@@ -180,6 +182,14 @@ def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str,
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
+
+
+def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:
+    """The query with what windows that count rows need: its text for Spark, and the window's times as components."""
+    query, kind = bound.query, bound.time_type
+    asked = any(WINDOW in text for text in (query.having or "", *(output.sql for output in query.outputs)))
+    native, times = copied_text(query, kind, call_text), lower_times(query.time, kind)
+    return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
 
 
 def refuse_large(bound: Bound, found: Statistics | None, most: int) -> None:

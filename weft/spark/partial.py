@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from weft.model.marks import Scale
 from weft.slicing import slice_start
+from weft.spark.numbered import NUMBER, numbered
 from weft.stages.definition import PartialStage
 
 SLICE = "slice"
@@ -29,7 +30,9 @@ def micros(time: str, kind: str) -> str:
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
-    if stage.marks:
+    if stage.counts_rows:
+        rows = numbered(rows, stage)
+    elif stage.marks:
         rows = marked(rows, stage)
     elif None not in stage.predicates:
         rows = rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
@@ -54,8 +57,9 @@ def keys_of(stage: PartialStage) -> list[Column]:
 
 
 def start_of(stage: PartialStage) -> Column:
-    """When a row's slice starts."""
-    return F.expr(slice_start(micros(stage.time, stage.time_type), stage.progressions)).alias(SLICE)
+    """Where a row's slice starts, in microseconds or rows."""
+    place = NUMBER if stage.counts_rows else micros(stage.time, stage.time_type)
+    return F.expr(slice_start(place, stage.progressions)).alias(SLICE)
 
 
 def columns(texts: Iterable[str]) -> list[Column]:

@@ -52,7 +52,7 @@ def test_history_is_shown_on_demand(weft: Weft) -> None:
     found = json.loads(shown(weft("queries", "--all", "--json")))["queries"]
     assert [(one["name"], one["sql"], one["removed"] is None) for one in found][:2] == [
         ("coarse", "SELECT 0", False), ("coarse", "SELECT 1", True)]
-    assert found[1]["window"] == {"range": 30 * 60_000_000, "slide": 60_000_000, "start": 0}
+    assert found[1]["window"] == {"range": 30 * 60_000_000, "slide": 60_000_000, "start": 0, "unit": "time"}
     assert shown(weft("--all")).count("coarse") == 2
 
 
