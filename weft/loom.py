@@ -188,7 +188,8 @@ class Loom:
         found = known.in_rows if query.window.counts_rows else known
         together = [b for b in self._queries.values() if share_key(b) == key]
         components = {c for b in together for c in b.components}
-        return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
+        moved = 1.0 if query.window.counts_rows else 0.0
+        return SparkModel(found.rows / found.span, found.keys, found.span, len(components), moved=moved)
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:
