@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from weft import Loom, WeftError
+from weft import Loom, RefusedError, WeftError
 from weft.catalog.database import FILE, open_catalog
 from weft.catalog.nodes import nodes
 from weft.catalog.registrations import registrations
@@ -126,6 +126,14 @@ def test_event_times_of_every_type(spark, trades, time):
     loom.source("trades", trades, time=time)
     loom.query("w", "SELECT symbol, window, sum(volume) FROM trades [ROWS 8 SLIDE 3] GROUP BY symbol")
     assert differences(loom) == []
+    loom.close()
+
+
+def test_rows_that_cannot_be_sorted_are_not_counted(spark, trades):
+    loom = Loom(spark)
+    loom.source("t", trades.select("ts", F.col("price").alias("Volume"), "volume"), time="ts")
+    with pytest.raises(RefusedError, match=r"line 2, column 10.*cannot sort 't' so: .*Volume.*Register a source"):
+        loom.query("q", "SELECT count(*)\n FROM t [ROWS 5]")
     loom.close()
 
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import BAGS, GUARD
@@ -40,6 +41,7 @@ class Checker:
         self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
         self._expressions = Expressions()
         self._functions = Functions(spark)
+        self._sortable: set[str] = set()
 
     @property
     def defined(self) -> dict[str, Aggregate]:
@@ -95,8 +97,25 @@ class Checker:
             tuple(lower(query, call, types, self.defined) for call in query.calls),
             self._expressions.is_risky(query),
         )
+        if query.window.counts_rows:
+            self._require_order(query)
+            bound = counting(bound, self._functions.call_text)
         self._expressions.keep(query)
-        return counting(bound, self._functions.call_text) if query.window.counts_rows else bound
+        return bound
+
+    def _require_order(self, query: Query) -> None:
+        """Refuse to count rows that Spark cannot sort by all of their columns; each source is asked once."""
+        if query.source in self._sortable:
+            return
+        try:
+            # What has a least value can be sorted.
+            self._frames[query.source].select(*(F.min(F.expr(column)) for column in query.order))
+        except AnalysisException as error:
+            said = spark_error(query, error).reason
+            reason = f"rows of one time are ordered by all columns, and Spark cannot sort '{query.source}' so: {said}"
+            hint = "Register a source that has only the columns you need."
+            raise RefusedError(query.name, reason, place=place_of(query.text, "ROWS"), hint=hint) from error
+        self._sortable.add(query.source)
 
     def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
         key = shape(parsed)
