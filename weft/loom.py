@@ -32,7 +32,7 @@ from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import Bound
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
-from weft.optimize.plan import find_optimizer, plan_workload, scan_key, sharing
+from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
 from weft.spark.checkpoint import Checkpoint, keep_checkpoint, open_checkpoint
@@ -46,7 +46,7 @@ from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
-from weft.spark.snapshot import require_files, require_store, snapshot_of
+from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
 from weft.spark.start import Wanted, partitions_of, start_stream
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
@@ -171,7 +171,7 @@ class Loom:
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
         if chosen.across:
-            self._samples.take(workload)
+            self._samples.take(tuple(bound for bound in workload if not bound.query.window.counts_rows))
         found = plan_workload(workload, chosen, self._model, projection, self._samples.size)
         plan = replace(found, forced=forced_pairs(algorithm, self._checker.defined))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
@@ -183,8 +183,7 @@ class Loom:
         Without it a source is taken for 2 million rows of 1000 keys in 10 hours.
         """
         self._measured = True
-        for group in sharing(tuple(self._chosen(queries))):
-            head = group[0]
+        for head in {scan_key(bound): bound for bound in self._chosen(queries)}.values():
             found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
             if self._store:
                 sizes = Sizes(found.rows, found.keys, found.span)
@@ -198,12 +197,13 @@ class Loom:
                 self._statistics[key] = found
 
     def _model(self, bound: Bound) -> SparkModel:
-        key = scan_key(bound)
-        query = bound.query
-        found = self._samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
-        together = [b for b in self._queries.values() if scan_key(b) == key]
+        key, query = share_key(bound), bound.query
+        known = self._samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
+        found = known.in_rows if query.window.counts_rows else known
+        together = [b for b in self._queries.values() if share_key(b) == key]
         components = {c for b in together for c in b.components}
-        return SparkModel(found.rows / found.span, found.keys, found.span, len(components))
+        moved = 1.0 if query.window.counts_rows else 0.0
+        return SparkModel(found.rows / found.span, found.keys, found.span, len(components), moved=moved)
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
                 optimizer: str = OPTIMIZER) -> Explanation:
@@ -254,6 +254,7 @@ class Loom:
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
         catalog, chosen = require_store(self._store).catalog, [bound.query for bound in self._chosen(queries)]
+        refuse_counting(chosen)
         require_files(dict.fromkeys(query.source for query in chosen), self._files, catalog.path.parent)
         mark = mark_of(optimizer, [(self._files[query.source].path, query.text) for query in chosen])
         known, now = None if self._measured else find_outlook(catalog, mark), self._samples

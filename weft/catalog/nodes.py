@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from weft.catalog.database import Catalog
 from weft.catalog.expressions import set_texts
+from weft.model.window import TIME
 
 Progressions = tuple[tuple[int, int], ...]
 
@@ -22,6 +23,7 @@ class Shape:
     predicates: tuple[int | None, ...]
     progressions: Progressions
     sharing: str
+    unit: str = TIME
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,13 @@ class Node:
     sharing: str
     parent: int | None
     columns: tuple[str, ...]
+    unit: str = TIME
 
 
 def keep_node(catalog: Catalog, shape: Shape) -> int:
     """The id of a node, which is known from now on."""
     values = (shape.source, shape.expression_set, shape.time, json.dumps(shape.predicates),
-              json.dumps(shape.progressions), shape.sharing)
+              cuts_text(shape), shape.sharing)
     with catalog.changing():
         found = catalog.rows(
             """SELECT id FROM nodes WHERE source = ? AND expression_set = ? AND time = ? AND predicates = ?
@@ -84,10 +87,22 @@ def nodes(catalog: Catalog, plan: int) -> list[Node]:
              FROM nodes JOIN plan_nodes ON node = id WHERE plan = ? ORDER BY id"""
     return [
         Node(id, source, sets[keys], texts[time], tuple(texts.get(p) for p in json.loads(predicates)),
-             tuple((phase, period) for phase, period in json.loads(progressions)), sharing, parent,
-             column_names(catalog, id))
+             cuts, sharing, parent, column_names(catalog, id), unit)
         for id, source, keys, time, predicates, progressions, sharing, parent in catalog.rows(sql, (plan,))
+        for unit, cuts in [cuts_of(progressions)]
     ]
+
+
+def cuts_text(shape: Shape) -> str:
+    """Where slices are cut, as text: progressions of time, or of another unit under its name."""
+    return json.dumps(shape.progressions if shape.unit == TIME else {shape.unit: shape.progressions})
+
+
+def cuts_of(text: str) -> tuple[str, Progressions]:
+    """The unit and the progressions of such a text."""
+    found = json.loads(text)
+    ((unit, listed),) = found.items() if isinstance(found, dict) else ((TIME, found),)
+    return unit, tuple((phase, period) for phase, period in listed)
 
 
 def column_names(catalog: Catalog, node: int) -> tuple[str, ...]:

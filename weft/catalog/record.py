@@ -49,7 +49,7 @@ def node_of(catalog: Catalog, identity: Identity, partial: PartialStage) -> int:
     predicates = tuple(known(predicate) if predicate else None for predicate in partial.predicates)
     keys = keep_set(catalog, partial.source, map(known, partial.keys))
     node = keep_node(catalog, Shape(partial.source, keys, known(partial.time), predicates, partial.progressions,
-                                    partial.sharing))
+                                    partial.sharing, partial.unit))
     widen(catalog, node, [NodeColumn(c.plain, None if c.predicate is None else predicates[c.predicate], c.sql)
                           for c in partial.columns])
     return node
@@ -77,7 +77,7 @@ def signed(scan: ScanStages, identity: Identity) -> list[Any]:
         return identity(partial.source, text) if text else None
 
     head = [partial.source, form(partial.time), [*map(form, partial.predicates)], [*map(form, partial.keys)],
-            partial.progressions, partial.sharing, [(c.plain, c.predicate) for c in partial.columns]]
+            partial.progressions, partial.unit, partial.sharing, [(c.plain, c.predicate) for c in partial.columns]]
     trees = [[[astuple(w) for w in tree.final.windows], tree.final.algorithms, tree.final.ansi,
               [[[(a.name, astuple(a.window), a.predicate) for a in stage.queries], stage.calls, stage.having,
                 [astuple(o) for o in stage.outputs]] for stage in tree.answers]] for tree in scan.trees]

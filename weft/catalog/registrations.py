@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from weft.catalog.clock import now
 from weft.catalog.database import Catalog
@@ -24,14 +24,14 @@ class Registration:
     removed: str | None
 
 
-COLUMNS = "id, name, sql, source, range, slide, start, node, plan, registered, removed"
+COLUMNS = "id, name, sql, source, range, slide, start, unit, node, plan, registered, removed"
 
 
 def registrations(catalog: Catalog) -> list[Registration]:
     """Every registration there ever was, by name and then by age."""
     found = catalog.rows(f"SELECT {COLUMNS} FROM registrations ORDER BY name, id")
-    return [Registration(id, name, sql, source, Window(range, slide, start), *rest)
-            for id, name, sql, source, range, slide, start, *rest in found]
+    return [Registration(id, name, sql, source, Window(range, slide, start, unit), *rest)
+            for id, name, sql, source, range, slide, start, unit, *rest in found]
 
 
 def find_registration(catalog: Catalog, name: str, sql: str, source: str) -> int | None:
@@ -45,9 +45,9 @@ def keep_registration(catalog: Catalog, name: str, sql: str, source: str, window
     """The id of a query that is new; one of the same name that was there before is so no longer."""
     with catalog.changing():
         remove(catalog, name)
-        insert = """INSERT INTO registrations (name, sql, source, range, slide, start, registered)
-                    VALUES (?, ?, ?, ?, ?, ?, ?)"""
-        return catalog.change(insert, (name, sql, source, window.range, window.slide, window.start, now()))
+        insert = """INSERT INTO registrations (name, sql, source, range, slide, start, unit, registered)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+        return catalog.change(insert, (name, sql, source, *astuple(window), now()))
 
 
 def remove(catalog: Catalog, name: str) -> bool:

@@ -65,6 +65,9 @@ SHELVES = (
     "CREATE TABLE outlooks (mark TEXT PRIMARY KEY, known TEXT NOT NULL, made REAL NOT NULL) STRICT",
 )
 
+# Windows that count rows.
+COUNTING = ("ALTER TABLE registrations ADD COLUMN unit TEXT NOT NULL DEFAULT 'time'",)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING)
 VERSION = len(MIGRATIONS)

@@ -23,7 +23,7 @@ from weft.cli.project import Project, load_project
 from weft.cli.tables import columns, counted, few
 from weft.errors import CatalogError
 from weft.io.formats import is_remote
-from weft.model.window import duration
+from weft.model.window import measured
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def branches(level: Sequence[Node], found: Sequence[Node], reading: dict[int, li
 
 
 def cuts(node: Node) -> str:
-    """How a node cuts time."""
-    texts = [f"every {duration(period)}" + (f" from {duration(phase)}" if phase else "")
+    """How a node cuts time, or rows."""
+    texts = [f"every {measured(period, node.unit)}" + (f" from {measured(phase, node.unit)}" if phase else "")
              for phase, period in node.progressions]
     return f"cut {few(texts, 4)}"
 

@@ -98,7 +98,8 @@ class SparkModel:
     length are made of it). A key has no more slices than rows: edges without a row before them make none. What folding
     and delivering answers costs is the same in any plan. `components` and `predicates` are how many a scan of all
     queries has: each predicate has slices of its own, as if it let every row pass. `fine` is how often time is cut at
-    least, for those that read the slices; `feed` how many slices of another grouping it reads in place of rows.
+    least, for those that read the slices; `feed` how many slices of another grouping it reads in place of rows. `moved`
+    is the share of rows that are shuffled before they are grouped, as dear as slices: all where they are numbered.
     """
 
     rate: float
@@ -108,6 +109,7 @@ class SparkModel:
     predicates: int = 1
     fine: float = 0.0
     feed: float | None = None
+    moved: float = 0.0
     costs: SparkCosts = field(default_factory=lambda: current_figures().spark)
     name: str = "spark"
 
@@ -132,7 +134,7 @@ class SparkModel:
     def scan(self, edge_rate: Any) -> Any:
         """Reading, grouping and emitting slices."""
         read = self.rate if self.feed is None else self.feed
-        rows = read * (self.costs.row + self.components * self.costs.component)
+        rows = read * (self.costs.row + self.components * self.costs.component + self.moved * self.costs.emit)
         return (rows + self.slices(edge_rate) * self.costs.emit) * 1e-9 + self.costs.stage / self.span
 
     def taken(self, edge_rate: Any) -> Any:

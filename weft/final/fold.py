@@ -17,6 +17,7 @@ from weft.final.bags import BagLane
 from weft.final.bags.bag import Answering
 from weft.final.base import Algorithm
 from weft.final.bulk import TILE
+from weft.final.counted import cut_short, whole
 from weft.final.lanes import Decoded, Lane
 from weft.final.layout import Grid, Layout, Reach, grids, lay_out
 from weft.final.prefix import prefix
@@ -72,7 +73,8 @@ def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLa
     """
     if len(slices.start) == 0:
         return
-    for grid, chosen in zip(grids(windows), algorithms, strict=True):
+    for found, chosen in zip(grids(windows), algorithms, strict=True):
+        grid = cut_short(found, int((slices.start + slices.rows).max())) if found.counts_rows else found
         cell, offset = np.divmod(slices.start - grid.phase, grid.slide)
         layout = lay_out(slices.key, cell, grid.gap)
         tile = max(TILE, 2 * grid.gap)
@@ -94,7 +96,8 @@ def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, lo
     spreading = [lane for lane, _ in folded if isinstance(lane, BagLane) and lane.kernel.spreads]
     for reach, (rows,) in zip(grid.reaches, counts, strict=True):
         tellings = [next(lane) for lane in told]
-        for here in shares(cells, reach, spreading, np.flatnonzero(rows)):
+        there = whole(grid, reach, layout, low, rows) if grid.counts_rows else np.flatnonzero(rows)
+        for here in shares(cells, reach, spreading, there):
             if len(here):
                 sent = tuple(tell(here) for tell in tellings)
                 yield answers(grid, reach, layout, low, here, rows[here], sent)
@@ -161,7 +164,7 @@ def slide(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reac
 
 
 def dense(cells: Cells, lane: Lane, rest: int | None) -> State:
-    """The lane as one value per cell, of all its slices or of those in the first `rest` microseconds."""
+    """The lane as one value per cell, of all its slices or of those in the first `rest` microseconds or rows."""
     state, place = tuple(a[cells.span] for a in lane.state), cells.place
     if rest is not None:
         early = cells.offset < rest

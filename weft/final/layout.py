@@ -20,7 +20,7 @@ SPREAD = 8
 
 @dataclass(frozen=True)
 class Reach:
-    """A window in cells: `length` whole cells, then the first `rest` microseconds of one more."""
+    """A window in cells: `length` whole cells, then the first `rest` microseconds, or rows, of one more."""
 
     window: int
     length: int
@@ -34,11 +34,15 @@ class Reach:
 
 @dataclass(frozen=True)
 class Grid:
-    """Windows of one slide and phase, near enough in length to share a line of cells, shortest first."""
+    """Windows of one slide and phase, near enough in length to share a line of cells, shortest first.
+
+    Where they count rows, only those are reported that no further row would fall in.
+    """
 
     slide: int
     phase: int
     reaches: tuple[Reach, ...]
+    counts_rows: bool = False
 
     @property
     def gap(self) -> int:
@@ -61,18 +65,18 @@ class Layout:
 
 def grids(windows: Sequence[Window]) -> Iterator[Grid]:
     """The windows grouped by slide and phase, then by length."""
-    families: dict[tuple[int, int], list[Reach]] = {}
+    families: dict[tuple[int, int, bool], list[Reach]] = {}
     for i, window in enumerate(windows):
         length, rest = divmod(window.range, window.slide)
-        families.setdefault((window.slide, window.phase), []).append(Reach(i, length, rest))
-    for (slide, phase), reaches in sorted(families.items()):
+        families.setdefault((window.slide, window.phase, window.counts_rows), []).append(Reach(i, length, rest))
+    for (slide, phase, counts_rows), reaches in sorted(families.items()):
         shared: list[Reach] = []
         for reach in sorted(reaches, key=lambda r: (r.length, r.rest)):
             if shared and reach.length > SPREAD * shared[0].length:
-                yield Grid(slide, phase, tuple(shared))
+                yield Grid(slide, phase, tuple(shared), counts_rows)
                 shared = []
             shared.append(reach)
-        yield Grid(slide, phase, tuple(shared))
+        yield Grid(slide, phase, tuple(shared), counts_rows)
 
 
 def algorithms_on(windows: Sequence[Window], whole: Sequence[Window],

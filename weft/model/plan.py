@@ -83,6 +83,11 @@ class Scan:
         return frozenset(b.query.where for b in self.served if b.risky)
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether its slices are so many rows of a group, not so much time."""
+        return self.head.query.window.counts_rows
+
+    @property
     def cut_for(self) -> tuple[Window, ...]:
         """The distinct windows that its slices are cut for: its own and those of the scans derived from it."""
         return tuple(sorted({b.query.window for b in self.served}))
@@ -117,4 +122,6 @@ def check_plan(plan: SharedPlan, workload: Sequence[Bound], by: str) -> SharedPl
     planned = sorted(b.query.name for b in plan.queries)
     if planned != sorted(b.query.name for b in workload):
         raise PlanError(f"pass '{by}' lost or doubled queries: this is a bug in Weft, please report it")
+    if any(len({window.unit for window in scan.cut_for}) > 1 for scan in plan.scans):
+        raise PlanError(f"pass '{by}' cut slices both of time and of rows: this is a bug in Weft, please report it")
     return plan

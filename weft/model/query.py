@@ -35,7 +35,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Query:
-    """One window query; every SQL text in it is in Spark's dialect over the source's own column names."""
+    """One window query; every SQL text in it is in Spark's dialect over the source's own column names.
+
+    Where its window counts rows, `order` says by what rows of one time are ordered.
+    """
 
     name: str
     text: str
@@ -48,3 +51,4 @@ class Query:
     outputs: tuple[Output, ...]
     having: str | None
     native: str
+    order: tuple[str, ...] = ()

@@ -1,10 +1,11 @@
-"""A sliding window: range, slide and start offset, in microseconds."""
+"""A sliding window: range, slide and start offset, in microseconds or in rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
+TIME, ROW_COUNT = "time", "rows"
 UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
 
 
@@ -14,13 +15,22 @@ def duration(micros: int) -> str:
     return f"{micros // size} {unit}"
 
 
+def measured(amount: int, unit: str) -> str:
+    """A length of either unit in words: 90 s, 100 rows."""
+    return duration(amount) if unit == TIME else f"{amount} row{'' if amount == 1 else 's'}"
+
+
 @dataclass(frozen=True, order=True)
 class Window:
-    """Half-open windows `[start + k·slide, start + k·slide + range)` for every integer k."""
+    """Half-open windows `[start + k·slide, start + k·slide + range)` for every integer k.
+
+    The unit of all three is a microsecond of event time, or with `unit` ROW_COUNT a row of a group, the first being 0.
+    """
 
     range: int
     slide: int
     start: int = 0
+    unit: str = TIME
 
     def __post_init__(self) -> None:
         if self.range <= 0 or self.slide <= 0:
@@ -29,6 +39,13 @@ class Window:
             raise ValueError("the slide must not be larger than the range")
         if abs(self.start) >= self.slide:
             raise ValueError("the start offset must be smaller than the slide")
+        if self.counts_rows and (self.start + self.range) % self.slide:
+            raise ValueError("a window of rows must end at a multiple of its slide")
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is so many rows long, not so much time."""
+        return self.unit == ROW_COUNT
 
     @property
     def overlap(self) -> Fraction:
@@ -47,5 +64,10 @@ class Window:
         return (self.slide - rest, rest) if rest else (self.slide,)
 
     def __str__(self) -> str:
-        offset = f" from {duration(self.start)}" if self.start else ""
-        return f"{duration(self.range)} / {duration(self.slide)}{offset}"
+        offset = f" from {duration(self.start)}" if self.start and not self.counts_rows else ""
+        return f"{measured(self.range, self.unit)} / {measured(self.slide, self.unit)}{offset}"
+
+
+def rows_window(size: int, slide: int) -> Window:
+    """Windows of the last `size` rows after every `slide`-th row: they end where the slide says (004 Def. 3)."""
+    return Window(size, slide, -size % slide, ROW_COUNT)

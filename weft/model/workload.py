@@ -12,7 +12,8 @@ from weft.model.query import Query
 class Bound:
     """A query whose keys, time, calls and outputs have Spark's types.
 
-    `risky` says that a comparison of its WHERE might fail on rows where an earlier one is not true.
+    `risky` says that a comparison of its WHERE might fail on rows where an earlier one is not true. `times` are the
+    first and last time of a window that counts rows, as components; the slices of other windows tell theirs.
     """
 
     query: Query
@@ -20,11 +21,13 @@ class Bound:
     key_types: tuple[str, ...]
     calls: tuple[Lowered, ...]
     risky: bool = False
+    times: Lowered | None = None
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """The distinct components of the query's calls, in order."""
-        return tuple(dict.fromkeys(c for call in self.calls for c in call.components))
+        """The distinct components of the query's calls, and of its window's times, in order."""
+        lowered = self.calls if self.times is None else (*self.calls, self.times)
+        return tuple(dict.fromkeys(c for each in lowered for c in each.components))
 
 
 Workload = tuple[Bound, ...]

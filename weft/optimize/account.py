@@ -18,7 +18,7 @@ from weft.model.plan import Scan, SharedPlan
 from weft.model.window import Window
 from weft.model.workload import Bound
 from weft.optimize.groupings import Sizes
-from weft.optimize.plan import Projection, problem_of, scan_key
+from weft.optimize.plan import Projection, problem_of, scan_key, share_key
 from weft.optimize.problem import Groups, PlanCost, Problem, TreeCost, price, union_density
 from weft.optimize.share_all import share_all
 
@@ -166,7 +166,7 @@ def account_plan(plan: SharedPlan, model: Callable[[Bound], SparkModel], project
     groups: dict[tuple, list[int]] = {}
     for i, node in enumerate(plan.nodes):
         if node.trees:
-            groups.setdefault(scan_key(node.head), []).append(i)
+            groups.setdefault(share_key(node.head), []).append(i)
     shared = sum(shared_cost(plan, accounts, found, projection) for found in groups.values())
     return PlanAccount(accounts, shared)
 

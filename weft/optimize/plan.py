@@ -31,16 +31,21 @@ def find_optimizer(name: str) -> Optimizer:
 
 
 def scan_key(bound: Bound) -> tuple:
-    """What queries must agree on for an optimizer to consider them together."""
+    """The rows that a query reads and how it groups them: queries of one scan agree on it."""
     query = bound.query
     return query.source, query.where, query.time, query.keys
+
+
+def share_key(bound: Bound) -> tuple:
+    """The same, and whether slices are cut of time or of rows: `scan_key` tells rows, for which it does not matter."""
+    return *scan_key(bound), bound.query.window.unit
 
 
 def sharing(workload: Workload) -> list[tuple[Bound, ...]]:
     """The queries that could share a scan, in order."""
     groups: dict[tuple, list[Bound]] = {}
     for bound in workload:
-        groups.setdefault(scan_key(bound), []).append(bound)
+        groups.setdefault(share_key(bound), []).append(bound)
     return [tuple(group) for group in groups.values()]
 
 
@@ -64,14 +69,16 @@ def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, proj
                   sizes: Sizes | None = None) -> SharedPlan:
     """The plan an optimizer makes of a workload, each scan's queries priced by the model of their source.
 
-    An optimizer that shares across scans also joins predicates, and derives groupings where their sizes are known.
+    An optimizer that shares across scans also joins predicates, and derives groupings where their sizes are known. What
+    counts rows it leaves alone: another predicate or grouping numbers them otherwise.
     """
-    scans = [scan for queries in sharing(workload) for scan in scans_of(queries, optimizer, model, projection)]
+    made = [scan for queries in sharing(workload) for scan in scans_of(queries, optimizer, model, projection)]
+    scans, counted = [s for s in made if not s.counts_rows], [s for s in made if s.counts_rows]
     if optimizer.across:
         scans = join_predicates(scans)
     if optimizer.across and sizes:
         scans = derive_groupings(scans, sizes)
-    return SharedPlan(optimizer.name, tuple(scans))
+    return SharedPlan(optimizer.name, (*scans, *counted))
 
 
 def scans_of(queries: Sequence[Bound], optimizer: Optimizer, model: ModelOf, projection: Projection) -> Iterator[Scan]:

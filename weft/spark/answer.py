@@ -26,8 +26,7 @@ def timestamp(sql: str, kind: str) -> str:
 def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
     """The rows of every query of the stage: `w` the number of the window, `q` that of the predicate, outputs `o0 …`."""
     exploded = explode(wire, final)
-    begin, end = timestamp(START, partial.time_type), timestamp(f"{START} + range", partial.time_type)
-    window = f"named_struct('start', {begin}, 'end', {end}) AS {WINDOW}"
+    window = f"{stage.window or sliced(partial)} AS {WINDOW}"
     keys = [f"k{i} AS {KEY.format(i)}" for i in range(len(partial.keys))]
     number = f"k{len(partial.keys)} AS q" if partial.numbered else "0 AS q"
     sent = [f"k{i}" for i in range(len(partial.keys) + partial.numbered)]
@@ -40,6 +39,12 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
         answers = answers.where(stage.having)
     outputs = [F.expr(o.sql).cast(type_of(o.type)).alias(f"o{i}") for i, o in enumerate(stage.outputs)]
     return answers.select("w", "q", *outputs)
+
+
+def sliced(partial: PartialStage) -> str:
+    """Spark SQL for the times of a window as its slices tell them."""
+    begin, end = timestamp(START, partial.time_type), timestamp(f"{START} + range", partial.time_type)
+    return f"named_struct('start', {begin}, 'end', {end})"
 
 
 def type_of(json_text: str) -> DataType:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import BAGS, GUARD
 from weft.aggregates.defined import Definition
+from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
-from weft.model.query import Call, Output, Query
+from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import Bound
 from weft.spark.functions import Functions
 from weft.sql import Parsed
+from weft.sql.copied import copied_text
 from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
@@ -38,6 +41,7 @@ class Checker:
         self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
         self._expressions = Expressions()
         self._functions = Functions(spark)
+        self._sortable: set[str] = set()
 
     @property
     def defined(self) -> dict[str, Aggregate]:
@@ -68,7 +72,7 @@ class Checker:
 
     def native(self, query: Query) -> DataFrame:
         """The query as Spark itself runs it, its aggregates brought to the rows where Spark would not mix them."""
-        if self._functions.mixes(query):
+        if self._functions.mixes(query) and not query.window.counts_rows:
             return self.sql(query.source, self._functions.apart(query))
         return self.sql(query.source, query.native)
 
@@ -93,8 +97,25 @@ class Checker:
             tuple(lower(query, call, types, self.defined) for call in query.calls),
             self._expressions.is_risky(query),
         )
+        if query.window.counts_rows:
+            self._require_order(query)
+            bound = counting(bound, self._functions.call_text)
         self._expressions.keep(query)
         return bound
+
+    def _require_order(self, query: Query) -> None:
+        """Refuse to count rows that Spark cannot sort by all of their columns; each source is asked once."""
+        if query.source in self._sortable:
+            return
+        try:
+            # What has a least value can be sorted.
+            self._frames[query.source].select(*(F.min(F.expr(column)) for column in query.order))
+        except AnalysisException as error:
+            said = spark_error(query, error).reason
+            reason = f"rows of one time are ordered by all columns, and Spark cannot sort '{query.source}' so: {said}"
+            hint = "Register a source that has only the columns you need."
+            raise RefusedError(query.name, reason, place=place_of(query.text, "ROWS"), hint=hint) from error
+        self._sortable.add(query.source)
 
     def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
         key = shape(parsed)
@@ -106,7 +127,7 @@ class Checker:
         query = parsed.query
         try:
             schema = self.sql(query.source, parsed.probe).schema
-            if not parsed.trusted:
+            if not parsed.trusted and parsed.rendered != query.native:
                 self._require_same(parsed)
         except (AnalysisException, ParseException) as error:
             raise spark_error(query, error) from error
@@ -180,6 +201,14 @@ def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str,
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
+
+
+def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:
+    """The query with what windows that count rows need: its text for Spark, and the window's times as components."""
+    query, kind = bound.query, bound.time_type
+    asked = any(WINDOW in text for text in (query.having or "", *(output.sql for output in query.outputs)))
+    native, times = copied_text(query, kind, call_text), lower_times(query.time, kind)
+    return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
 
 
 def refuse_large(bound: Bound, found: Statistics | None, most: int) -> None:

@@ -70,14 +70,15 @@ class Functions:
         """The query for Spark to run: calls below, each user's aggregate over the list of its rows, outputs above."""
         window = window_call(query.time, query.window)
         keys = [f"{key} AS {KEY.format(i)}" for i, key in enumerate(query.keys)]
-        calls = [f"{self._call(call)} AS {CALL.format(i)}" for i, call in enumerate(query.calls)]
+        calls = [f"{self.call_text(call)} AS {CALL.format(i)}" for i, call in enumerate(query.calls)]
         rows = f" WHERE {query.where}" if query.where else ""
         grouped = f"GROUP BY {', '.join([*query.keys, window])}"
         below = f"SELECT {', '.join([*keys, f'{window} AS {WINDOW}', *calls])} FROM {SOURCE}{rows} {grouped}"
         outputs = ", ".join(f"{output.sql} AS {quoted(output.name)}" for output in query.outputs)
         return f"SELECT {outputs} FROM ({below})" + (f" WHERE {query.having}" if query.having else "")
 
-    def _call(self, call: Call) -> str:
+    def call_text(self, call: Call) -> str:
+        """A call as Spark runs it beside its own aggregates."""
         if call.function in self.definitions:
             return f"{self._over_lists[call.function]}({collected(call.args, ())})"
         return str(call)

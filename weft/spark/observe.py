@@ -32,7 +32,8 @@ class Watch:
         longest = min(period for _, period in partial.progressions)
         for number in counted(partial):
             rows, keys, first, last, slices = (found[f"{name}{number}"] for name in NAMES)
-            span = None if first is None else float(last - first + longest)
+            timed = first is not None and not partial.counts_rows
+            span = float(last - first + longest) if timed else None
             yield partial, number, Sizes(rows, float(keys), span, float(slices))
 
 

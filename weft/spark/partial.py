@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from weft.model.marks import Scale
 from weft.slicing import slice_start
+from weft.spark.numbered import NUMBER, numbered
 from weft.stages.definition import PartialStage
 
 SLICE = "slice"
@@ -28,7 +29,8 @@ def micros(time: str, kind: str) -> str:
 
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
-    rows = passing(source.where(f"({stage.time}) IS NOT NULL"), stage)
+    rows = source.where(f"({stage.time}) IS NOT NULL")
+    rows = numbered(rows, stage) if stage.counts_rows else passing(rows, stage)
     return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
@@ -63,8 +65,9 @@ def keys_of(stage: PartialStage) -> list[Column]:
 
 
 def start_of(stage: PartialStage) -> Column:
-    """When a row's slice starts."""
-    return F.expr(slice_start(micros(stage.time, stage.time_type), stage.progressions)).alias(SLICE)
+    """Where a row's slice starts, in microseconds or rows."""
+    place = NUMBER if stage.counts_rows else micros(stage.time, stage.time_type)
+    return F.expr(slice_start(place, stage.progressions)).alias(SLICE)
 
 
 def columns(texts: Iterable[str]) -> list[Column]:

@@ -15,6 +15,7 @@ from weft.errors import RunError, SourceError
 from weft.io.formats import is_remote
 from weft.io.listing import listed_files, spellings
 from weft.io.sources import Files
+from weft.model.query import Query
 
 TRIES = 5  # before a run gives up on a source whose files come and go
 
@@ -40,6 +41,14 @@ def require_store(store: Store | None) -> Store:
     if store is None:
         raise RunError("an incremental run needs a folder to keep slices in: make the loom with Loom(store='.weft').")
     return store
+
+
+def refuse_counting(queries: Iterable[Query]) -> None:
+    """Raise where a query counts rows: a new row may come before those that are kept, and so give them new numbers."""
+    names = [query.name for query in queries if query.window.counts_rows]
+    if names:
+        raise RunError(f"an incremental run cannot answer {', '.join(names)}: a window of ROWS counts rows, and new "
+                       "ones may renumber those that are kept. Leave such queries out, or run without incremental.")
 
 
 def require_files(names: Iterable[str], files: Mapping[str, Files], store: Path) -> None:

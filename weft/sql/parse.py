@@ -19,6 +19,7 @@ from weft.sql.extract import Groups
 from weft.sql.qualify import HAVING, Scope
 from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
 from weft.sql.render import sql
+from weft.sql.rows import tie_breakers
 from weft.sql.schema import SourceSchema
 from weft.sql.spellings import lift
 from weft.sql.text import Text
@@ -111,7 +112,8 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
     groups = Groups(scope.text, windowed=scope.spelled is not None)
     groups.add_keys(clauses.groups)
     time, window = _window(scope, clauses, groups, tokens)
-    canonical = _whole(scope, clauses, groups, time, window)
+    # Spark has no windows of rows: their native text is written once it is known what Spark names the outputs.
+    canonical = _whole(scope, clauses, groups, time, None if window.counts_rows else window)
     native, cheap = canonical, canonical
     if scope.spelled is None:
         end = tokens[-1].end + 1
@@ -131,6 +133,7 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         having=groups.lift(clauses.having) if clauses.having else None,
         calls=tuple(groups.calls),
         native=native,
+        order=tie_breakers(scope.schema) if window.counts_rows else (),
     )
     return Parsed(query, cheap, canonical, sure)
 

@@ -1,4 +1,4 @@
-"""The other window spellings: the papers' `FROM s [RANGE 10 min SLIDE 2 min]` and Flink's HOP and TUMBLE.
+"""The other window spellings: the papers' `FROM s [RANGE 10 min SLIDE 2 min]` or `[ROWS 9]`, Flink's HOP and TUMBLE.
 
 Both are lifted out of the token list before it is parsed, so what is left is ordinary SQL over the source
 and every token keeps its place in the user's text.
@@ -14,6 +14,7 @@ from fractions import Fraction
 from sqlglot.tokens import Token, TokenType
 
 from weft.model.window import Window
+from weft.sql.rows import counted_window, row_count
 from weft.sql.text import Spot, Text
 from weft.sql.windows import MICROS, make_window, parse_duration
 
@@ -29,10 +30,10 @@ SHORT = {
     **dict.fromkeys(("d",), MICROS["day"]),
     **dict.fromkeys(("w",), MICROS["week"]),
 }
-_BRACKET = re.compile(r"\[\s*(?:window|range)\s+(.*?)(?:,?\s+slide\s+(.*?))?\s*\]", re.IGNORECASE | re.DOTALL)
+_BRACKET = re.compile(r"\[\s*(?:window|range|rows)\s+(.*?)(?:,?\s+slide\s+(.*?))?\s*\]", re.IGNORECASE | re.DOTALL)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 _INTERVAL = re.compile(r"interval\s+'?([+-]?[\d.]+)'?\s+([a-z]+)", re.IGNORECASE)
-PAPERS_EXAMPLE = "Write FROM s [RANGE 10 min SLIDE 2 min]."
+PAPERS_EXAMPLE = "Write FROM s [RANGE 10 min SLIDE 2 min], or of rows [ROWS 1000 SLIDE 100]."
 FLINK_EXAMPLE = (
     "Write TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '2' MINUTE, INTERVAL '10' MINUTE)), slide before size,"
     " or TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' MINUTE))."
@@ -60,9 +61,9 @@ def lift(text: Text, tokens: list[Token]) -> tuple[list[Token], Spelled | None]:
 
 
 def _opens_papers(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a bracket in FROM starts a window: it holds WINDOW or RANGE and then something else than `]`."""
+    """Whether a bracket in FROM starts a window: it holds WINDOW, RANGE or ROWS first."""
     clause = next((t.token_type for t in reversed(tokens[:i]) if t.token_type in CLAUSES), None)
-    return clause == TokenType.FROM and _word(tokens, i + 1) in ("WINDOW", "RANGE")
+    return clause == TokenType.FROM and _word(tokens, i + 1) in ("WINDOW", "RANGE", "ROWS")
 
 
 def _lift_papers(text: Text, tokens: list[Token], i: int) -> tuple[list[Token], Spelled]:
@@ -72,11 +73,18 @@ def _lift_papers(text: Text, tokens: list[Token], i: int) -> tuple[list[Token], 
     found = _BRACKET.fullmatch(text.sql[tokens[i].start : tokens[close].end + 1])
     if not found:
         raise text.unreadable(tokens[i], "the window in brackets cannot be read.", PAPERS_EXAMPLE)
-    durations = [_short(text, tokens[i + 1], words) for words in found.groups() if words]
+    window = _bracketed(text, tokens[i], tokens[i + 1], [words for words in found.groups() if words])
     rest = tokens[:i] + tokens[close + 1 :]
     if lift(text, rest)[1]:
         raise text.refused(tokens[i], "the query has more than one window.", "Keep one window in FROM.")
-    return rest, Spelled(PAPERS, make_window(text, tokens[i], durations), None, tokens[i])
+    return rest, Spelled(PAPERS, window, None, tokens[i])
+
+
+def _bracketed(text: Text, bracket: Token, unit: Token, sizes: list[str]) -> Window:
+    """The window of the range and slide in a bracket, of rows or of time."""
+    if unit.text.upper() == "ROWS":
+        return counted_window(text, bracket, [row_count(text, unit, words) for words in sizes])
+    return make_window(text, bracket, [_short(text, unit, words) for words in sizes])
 
 
 def _short(text: Text, at: Spot, words: str) -> int:

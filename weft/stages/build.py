@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from weft.aggregates.component import GUARD, MOST_VALUES, ROWS, Component, columns_of, guarded_columns, merging
+from weft.aggregates.component import (
+    GUARD,
+    MOST_VALUES,
+    ROWS,
+    Component,
+    Lowered,
+    columns_of,
+    guarded_columns,
+    merging,
+)
+from weft.aggregates.times import instant
 from weft.final.base import Forced
 from weft.final.choose import answered_by, read_by
 from weft.final.layout import algorithms_on, grids
@@ -77,10 +87,17 @@ def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
         sharing=parent.sharing if parent else "",
         marking=parent.marking if parent else UNMARKED,
         parent=parent,
+        order=order_of(scan),
     )
     if parent:
         return replace(stage, columns=tuple(merged_columns(scan, stage, parent)))
     return shared(scan, stage) if stage.numbered else stage
+
+
+def order_of(scan: Scan) -> tuple[str, ...]:
+    """By what the rows of a scan are numbered, time first; empty where its windows do not count rows."""
+    head = scan.head
+    return (instant(head.query.time, head.time_type)[0], *head.query.order) if scan.counts_rows else ()
 
 
 def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
@@ -165,10 +182,14 @@ def answer_stages(tree: Tree, partial: PartialStage) -> tuple[AnswerStage, ...]:
 def projection(bound: Bound) -> AnswerStage:
     """What a query makes of its answers, without its name and window."""
     components = sent(bound.components)
-    calls = tuple(
-        call.sql.format(*(Reference(components.index(c), c) for c in call.components)) for call in bound.calls
-    )
-    return AnswerStage((), calls, components, bound.query.having, bound.query.outputs)
+    calls = tuple(over_answers(call, components) for call in bound.calls)
+    window = over_answers(bound.times, components) if bound.times else ""
+    return AnswerStage((), calls, components, bound.query.having, bound.query.outputs, window)
+
+
+def over_answers(lowered: Lowered, components: tuple[Component, ...]) -> str:
+    """Spark SQL of a lowered call over the answers of its components, which are among these."""
+    return lowered.sql.format(*(Reference(components.index(c), c) for c in lowered.components))
 
 
 class Reference(SimpleNamespace):

@@ -9,7 +9,7 @@ from weft.aggregates.component import MOST_VALUES, ROWS, Component, merging
 from weft.final.base import Forced
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
-from weft.model.window import Window
+from weft.model.window import ROW_COUNT, TIME, Window
 
 
 class Column(NamedTuple):
@@ -27,7 +27,8 @@ class PartialStage:
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
-    own, whose marks say which those are. A stage with a `parent` reads that stage's slices in place of rows.
+    own, whose marks say which those are. A stage with a `parent` reads that stage's slices in place of rows. Where an
+    `order` is given, rows are numbered by it within their keys, and slices cut at numbers instead of times.
     """
 
     source: str
@@ -42,11 +43,22 @@ class PartialStage:
     sharing: str = ""
     marking: Marking = UNMARKED
     parent: PartialStage | None = None
+    order: tuple[str, ...] = ()
 
     @property
     def merged(self) -> bool:
         """Whether Spark can make one slice of several, or a worker has to."""
         return merging(self.components) is not None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether slices are so many rows long, not so much time."""
+        return bool(self.order)
+
+    @property
+    def unit(self) -> str:
+        """What slices are cut of: TIME or ROW_COUNT."""
+        return ROW_COUNT if self.counts_rows else TIME
 
     @property
     def numbered(self) -> bool:
@@ -99,7 +111,8 @@ class Asked(NamedTuple):
 class AnswerStage:
     """Queries that differ only in name, window and predicate: one projection of shared answers.
 
-    `calls` are Spark SQL over the components' answers; `having` and `outputs` over keys, calls and window.
+    `calls` are Spark SQL over the components' answers, and so is `window` where slices do not tell the window's times;
+    `having` and `outputs` are over keys, calls and window.
     """
 
     queries: tuple[Asked, ...]
@@ -107,3 +120,4 @@ class AnswerStage:
     components: tuple[Component, ...]
     having: str | None
     outputs: tuple[Output, ...]
+    window: str = ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.window import Window, duration
+from weft.model.window import TIME, Window, measured
 from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.stages.build import ScanStages, TreeStages
@@ -117,15 +117,16 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount, parent: int | 
         "components": [str(c) for c in partial.components],
         "slices": slices_dict(scan.cut_for, found.edge_rate),
         **plain_costs(found.account),
-        "reckoned_for": source_dict(found),
+        "reckoned_for": source_dict(found, scan.counts_rows),
         "trees": [tree_dict(*tree) for tree in trees],
     }
 
 
-def source_dict(found: ScanAccount) -> dict:
-    """What the model takes the scan's source for."""
+def source_dict(found: ScanAccount, counts_rows: bool) -> dict:
+    """What the model takes the scan's source for; how long it lasts does not matter where rows are counted."""
     model = found.model
-    return {"rows": round(model.rate * model.span), "keys": round(model.keys), "hours": model.span / SECOND / 3600,
+    hours = None if counts_rows else model.span / SECOND / 3600
+    return {"rows": round(model.rate * model.span), "keys": round(model.keys), "hours": hours,
             "measured": found.known == "measured", "sampled": found.known == "sampled"}
 
 
@@ -155,18 +156,19 @@ def algorithms_dict(final: FinalStage) -> dict[str, str]:
 
 
 def slices_dict(windows: tuple[Window, ...], rate: Density) -> dict:
-    """How time is cut: the composite slide, the edges in it if they were counted, and the edges of a second."""
-    period = composite_slide(windows)
+    """How slices are cut: the composite slide, the edges in it if they were counted, and those of a second or row."""
+    period, unit = composite_slide(windows), windows[0].unit
     edges = int(rate.value * period) if rate.exact else None
-    return {"composite_slide": duration(period), "edges": edges, **plain_rate(rate, SECOND)}
+    per, ticks = ("second", SECOND) if unit == TIME else ("row", 1)
+    return {"composite_slide": measured(period, unit), "edges": edges, "per": per, **plain_rate(rate, ticks)}
 
 
 def cut(slices: dict, noun: str = "slice") -> str:
-    """How time is cut, in words."""
-    rate, period = f"{slices['edge_rate']:.3g}", slices["composite_slide"]
+    """How slices are cut, in words."""
+    rate, period, per = f"{slices['edge_rate']:.3g}", slices["composite_slide"], slices["per"]
     if slices["edges"] is None:
-        return f"about {rate} {noun}s a second (sampled, ± {slices['edge_rate_error']:.2g}), repeating every {period}"
-    often = f" ({rate} a second)" if slices["edges"] > 1 else ""
+        return f"about {rate} {noun}s a {per} (sampled, ± {slices['edge_rate_error']:.2g}), repeating every {period}"
+    often = f" ({rate} a {per})" if slices["edges"] > 1 else ""
     return f"{many(slices['edges'], noun)} every {period}{often}"
 
 
@@ -212,7 +214,8 @@ def reckoned(scan: dict) -> str:
     """What a scan costs, alone and for which source."""
     source = scan["reckoned_for"]
     known = "measured" if source["measured"] else "sampled" if source["sampled"] else "assumed"
-    size = f"{source['rows']:,} rows of {many(source['keys'], 'key')} in {source['hours']:.3g} h, {known}"
+    span = "" if source["hours"] is None else f" in {source['hours']:.3g} h"
+    size = f"{source['rows']:,} rows of {many(source['keys'], 'key')}{span}, {known}"
     return f"{seconds(scan['cost'])} (its queries alone {seconds(scan['no_share_cost'])}) for {size}"
 
 

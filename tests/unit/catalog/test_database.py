@@ -15,8 +15,10 @@ import pytest
 
 from weft.catalog import database
 from weft.catalog.database import APPLICATION, open_catalog
+from weft.catalog.registrations import registrations
 from weft.catalog.schema import MIGRATIONS, VERSION
 from weft.errors import CatalogError, WeftError
+from weft.model.window import Window
 
 WRITER = Path(__file__).with_name("writer.py")
 HOME = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -87,6 +89,18 @@ def test_an_older_catalog_is_brought_to_this_version(tmp_path, monkeypatch):
     with open_catalog(path) as catalog:
         assert catalog.rows(COUNT) == [(1,)]
         assert catalog.rows("SELECT count(*) FROM more") == [(0,)]
+
+
+def test_windows_of_an_older_catalog_are_windows_of_time(tmp_path, monkeypatch):
+    path = tmp_path / "catalog.db"
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
+        patched.setattr(database, "VERSION", 2)
+        open_catalog(path).close()
+    raw(path, "INSERT INTO registrations (name, sql, source, range, slide, start, registered) "
+              "VALUES ('a', 'SELECT 1', 'trades', 60, 20, 5, 'then')")
+    with open_catalog(path) as catalog:
+        assert [one.window for one in registrations(catalog)] == [Window(60, 20, 5)]
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):

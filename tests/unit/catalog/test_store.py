@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.catalog.queries import MINUTE, bound, explained, identity
 from weft.aggregates.component import GUARD
+from weft.aggregates.times import UNASKED
 from weft.catalog import store as storing
 from weft.catalog.database import FILE, open_catalog
 from weft.catalog.expressions import expressions, keep_set
@@ -22,7 +23,7 @@ from weft.catalog.registrations import registrations, remove, uses
 from weft.catalog.statistics import Origin, Sizes, statistics
 from weft.catalog.store import Rows
 from weft.model.statistics import Statistics
-from weft.model.window import Window
+from weft.model.window import Window, rows_window
 
 ROOT = Path(__file__).parents[3]
 REGISTERING = Path(__file__).with_name("registering.py")
@@ -93,6 +94,16 @@ def test_a_plan_is_recorded_as_its_stages(store, record):
     assert homes == {"a": (by_symbol.id, 1), "b": (by_symbol.id, 1), "c": (by_both.id, 1)}
     (plan,) = plans(store.catalog)
     assert plan.optimizer == "cheapest" and plan.cost > 0 and plan.explanation["totals"]["queries"] == 3
+
+
+def test_slices_of_rows_are_another_node_than_slices_of_time(store, record):
+    timed, counted = bound("a", 10), bound("b")
+    window = rows_window(10 * MINUTE, MINUTE)
+    counted = replace(counted, query=replace(counted.query, window=window, order=("ts",)), times=UNASKED)
+    record(timed, counted)
+    found = nodes(store.catalog, 1)
+    assert [(node.unit, node.progressions) for node in found] == [("time", ((0, MINUTE),)), ("rows", ((0, MINUTE),))]
+    assert [one.window for one in registrations(store.catalog)] == [Window(10 * MINUTE, MINUTE), window]
 
 
 def test_a_plan_that_runs_alike_is_the_same_version(store, record):

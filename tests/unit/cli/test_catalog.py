@@ -13,8 +13,10 @@ from typer.testing import CliRunner, Result
 
 from tests.unit.catalog.queries import bound, explained, identity
 from weft.catalog.database import FILE
+from weft.catalog.nodes import Node
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import Rows, open_store
+from weft.cli.catalog import cuts
 from weft.cli.main import app
 from weft.cli.options import VIEWS
 
@@ -52,7 +54,7 @@ def test_history_is_shown_on_demand(weft: Weft) -> None:
     found = json.loads(shown(weft("queries", "--all", "--json")))["queries"]
     assert [(one["name"], one["sql"], one["removed"] is None) for one in found][:2] == [
         ("coarse", "SELECT 0", False), ("coarse", "SELECT 1", True)]
-    assert found[1]["window"] == {"range": 30 * 60_000_000, "slide": 60_000_000, "start": 0}
+    assert found[1]["window"] == {"range": 30 * 60_000_000, "slide": 60_000_000, "start": 0, "unit": "time"}
     assert shown(weft("--all")).count("coarse") == 2
 
 
@@ -142,3 +144,9 @@ def test_a_catalog_of_a_newer_weft_is_told(weft: Weft) -> None:
     (error,) = json.loads(result.stdout)["errors"]
     assert result.exit_code == 1 and error["kind"] == "CatalogError" and "a newer Weft wrote it" in error["reason"]
     assert str(Path("later") / FILE) in error["reason"]
+
+
+def test_a_node_says_whether_it_cuts_time_or_rows() -> None:
+    node = Node(1, "trades", (), "ts", (None,), ((0, 90_000_000), (1, 4)), "", None, ())
+    assert cuts(replace(node, progressions=((0, 90_000_000),))) == "cut every 90 s"
+    assert cuts(replace(node, unit="rows")) == "cut every 90000000 rows, every 4 rows from 1 row"
