@@ -28,6 +28,7 @@ from weft.stages.build import build
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
 SCHEMA = "ts timestamp, symbol string, price double, size bigint"
 WARM = 3
+BEGIN = 1_767_225_600_000_000  # the first trade, in microseconds
 RESULT = Path(__file__).parent / "results" / "streaming.json"
 
 
@@ -35,7 +36,7 @@ def make_trades(spark: SparkSession, folder: str, triggers: int, rows: int) -> N
     """One Parquet file a trigger."""
     for i in range(triggers):
         made = spark.range(rows).selectExpr(
-            f"timestamp_micros(CAST(({i * SECONDS} + id * {SECONDS} / {rows}) * 1000000 AS BIGINT) + 1767225600000000L) ts",
+            f"timestamp_micros(CAST(({i * SECONDS} + id * {SECONDS} / {rows}) * 1000000 AS BIGINT) + {BEGIN}L) ts",
             f"concat('S', lpad(CAST(pmod(hash(id, {i}), {KEYS}) AS STRING), 4, '0')) symbol",
             "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
         made.repartition(2).write.mode("append").parquet(f"{folder}/{i:04d}")
@@ -117,11 +118,10 @@ def spread(count: int, most: int = 2400) -> list[int]:
 
 def windows(spark: SparkSession, folder: str) -> list[dict]:
     """Slices alone, 1, 10, 100 windows, ten of 10 min / 10 s, and Spark's own; slices again at the end."""
-    found = [slices_alone(spark, folder), weft(spark, folder, "1 window", spread(1)),
+    return [slices_alone(spark, folder), weft(spark, folder, "1 window", spread(1)),
              weft(spark, folder, "10 windows", spread(10)), weft(spark, folder, "100 windows", spread(100)),
              weft(spark, folder, "10 windows about 10 min", [600 + 10 * i for i in range(-5, 5)]),
              slices_alone(spark, folder), native(spark, folder, 600)]
-    return found
 
 
 def ranges(spark: SparkSession, folder: str) -> list[dict]:

@@ -122,7 +122,7 @@ class Bucket:
         held = self.table(blob)
         joined = table if held is None else pa.concat_tables([held, table])
         self._held[blob] = joined
-        self.store.put(blob, to_bytes(joined))
+        self.store.put(blob, to_bytes(joined, "lz4"))
 
     def keep(self, new: pa.Table | None, until: int) -> Kept | None:
         """Put away new slices, merge what is over, forget what no window reads; None where nothing is left."""
@@ -220,10 +220,10 @@ def next_end(windows: Sequence[Window], last: int, until: int) -> int | None:
     return min(ends, default=None)
 
 
-def to_bytes(table: pa.Table | pa.RecordBatch) -> bytes:
-    """Slices or answers in Arrow's own format."""
+def to_bytes(table: pa.Table | pa.RecordBatch, packing: str | None = None) -> bytes:
+    """Slices or answers in Arrow's own format; packed where they go to the store, which is slower than packing."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
         writer.write(table)
     return sink.getvalue().to_pybytes()
 

@@ -102,9 +102,8 @@ def look_up(tables: Tables, lo: np.ndarray, hi: np.ndarray) -> State:
     """Two gathers and one combine a window."""
     answers = tuple(a[lo] for a in tables.line)
     level = np.minimum(np.frexp((lo ^ (hi - 1)).astype(np.float64))[1] - 1, tables.top)
-    for i in np.unique(level).tolist():
-        if i < 0:  # one slice alone
-            continue
+    # Levels are few; the first place is that of one slice alone, which reads no level.
+    for i in np.flatnonzero(np.bincount(level + 1)[1:]).tolist():
         mine, (table, shift) = np.flatnonzero(level == i), tables.level(i)
         left, right = lo[mine] + shift, hi[mine] - 1 + shift
         found = tables.monoid.combine(tuple(a[left] for a in table), tuple(a[right] for a in table))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from weft.errors import RunError
@@ -37,16 +37,22 @@ def deliver(flow: Flow, outlet: Outlet, dead: Letters) -> Callable[[DataFrame, i
     """What Spark calls with the answers of each trigger."""
 
     def take(batch: DataFrame, number: int) -> None:
-        with held(batch):
-            outlet(flow.arrived(batch), number)
-            dead(batch, number)
+        with held(batch, len(flow.parts) > 1):
+            found = Observation()
+            lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
+            outlet(flow.arrived(batch.observe(found, lost)), number)
+            if found.get["dead"]:
+                dead(batch, number)
 
     return take
 
 
 @contextmanager
-def held(batch: DataFrame) -> Iterator[None]:
-    """Keep a trigger's answers while they are read: reading them again would fold them again."""
+def held(batch: DataFrame, several: bool) -> Iterator[None]:
+    """Keep a trigger's answers while several parts read them: reading them again would fold them again."""
+    if not several:
+        yield
+        return
     batch.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield

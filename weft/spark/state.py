@@ -19,6 +19,7 @@ from weft.spark.buckets import BUCKET, SLICES, Woven
 # What the operator sends: answers as bytes with the number of their part, and how many there are by window.
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
 WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
+FRAME = 1 << 25  # bytes of answers in a frame
 Sent = tuple[int, int | None, int | None, int | None, bytes | None]
 
 
@@ -112,13 +113,21 @@ class Blobs:
 
 def framed(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
            numbered: set[int]) -> Iterator[pd.DataFrame]:
-    """The answers as rows for Spark, and their numbers."""
+    """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
     counts: dict[tuple[int, int, int], int] = {}
+    sent: list[Sent] = []
+    held = 0
     for part, batch in answers:
         count(counts, part, batch, keys[part], part in numbered)
-        yield frame([(part, None, None, None, to_bytes(batch))])
-    if counts:
-        yield frame([(part, window, predicate, size, None) for (part, window, predicate), size in counts.items()])
+        data = to_bytes(batch)
+        sent.append((part, None, None, None, data))
+        held += len(data)
+        if held > FRAME:
+            yield frame(sent)
+            sent, held = [], 0
+    sent += [(part, window, predicate, size, None) for (part, window, predicate), size in counts.items()]
+    if sent:
+        yield frame(sent)
 
 
 def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
@@ -127,9 +136,11 @@ def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBa
     window = batch.column(0).to_numpy()
     predicate = batch.column(1 + keys).to_numpy() if numbered else np.zeros(len(window), np.int64)
     sizes = pc.list_value_length(batch.column(5 + keys + numbered)).to_numpy(zero_copy_only=False)
-    pairs, place = np.unique(np.stack([window, predicate]), axis=1, return_inverse=True)
-    for (w, q), size in zip(pairs.T.tolist(), np.bincount(place.ravel(), sizes).tolist(), strict=True):
-        counts[part, w, q] = counts.get((part, w, q), 0) + int(size)
+    width = int(predicate.max()) + 1
+    totals = np.bincount(window * width + predicate, sizes)
+    for place in np.flatnonzero(totals).tolist():
+        key = (part, *divmod(place, width))
+        counts[key] = counts.get(key, 0) + int(totals[place])
 
 
 def frame(rows: list[Sent]) -> pd.DataFrame:
