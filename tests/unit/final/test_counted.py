@@ -1,4 +1,4 @@
-"""Windows that count rows, folded: equal to a plain reading of "the last so many rows after every so manieth"."""
+"""Windows that count rows, folded: equal to a plain reading of "the last n rows after every m-th"."""
 
 from __future__ import annotations
 
