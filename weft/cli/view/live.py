@@ -37,8 +37,7 @@ class LiveView:
         def now() -> RenderableType:
             return frame(read(), datetime.now(UTC))
 
-        with Live(console=console(self.stdout), get_renderable=now, refresh_per_second=FRAMES_A_SECOND, transient=True,
-                  redirect_stdout=False, redirect_stderr=False):
+        with Live(console=console(self.stdout), get_renderable=now, refresh_per_second=FRAMES_A_SECOND, transient=True):
             yield
 
     def tell(self, figures: Figures) -> None:
