@@ -181,6 +181,8 @@ def stream(
     sink: StreamSinkOption = None,
     trigger: TriggerOption = None,
     once: OnceOption = False,
+    algorithm: AlgorithmOption = None,
+    optimizer: OptimizerOption = None,
     future: FutureOption = None,
     dead_letters: DeadLettersOption = None,
     metrics_port: MetricsPortOption = None,
@@ -195,7 +197,7 @@ def stream(
     with reporting(False, debug) as output:
         wanted = command.one_trigger(trigger, once)
         asked = command.StreamTable(checkpoint, sink, wanted, future, dead_letters, metrics_port, metrics_host)
-        command.stream(output, project, queries or [], asked, as_json)
+        command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")

@@ -133,8 +133,8 @@ FutureOption = Annotated[
 ]
 DeadLettersOption = Annotated[
     str | None,
-    typer.Option("--dead-letters", metavar="DIR", help='Keep there what cannot be read; "" only counts it.',
-                 show_default=False),
+    typer.Option("--dead-letters", metavar="DIR", help="Where rows go that cannot be used; else dead_letters in the "
+                 "checkpoint.", show_default=False),
 ]
 MetricsPortOption = Annotated[
     int | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import typer
 
+from weft.cli.choice import Choice
 from weft.cli.commands import sink_argument
+from weft.cli.forcing import chosen
 from weft.cli.output import Output
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.signals import Signals, heard
@@ -38,8 +40,6 @@ class Stream(Protocol):
     """What the command needs of a stream that `Loom.start` gives."""
 
     @property
-    def active(self) -> bool: ...
-    @property
     def scans(self) -> Sequence[Any]: ...
     def await_end(self, timeout: float | None = None) -> bool: ...
     def stop(self) -> None: ...
@@ -47,35 +47,48 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a stream is started and shown with."""
+    """Where a stream's state and answers go, and what else is said of it."""
 
     table: StreamTable
     sink: Sink
 
-    def arguments(self, names: Sequence[str]) -> dict[str, Any]:
+    @property
+    def prints(self) -> bool:
+        """Whether the answers are printed."""
+        return self.sink.format == CONSOLE
+
+    @property
+    def arguments(self) -> dict[str, Any]:
         """What `Loom.start` is given; what nobody said is left to it."""
         table = self.table
         said = {"trigger": table.trigger, "future": table.future, "dead_letters": table.dead_letters}
         given = {name: value or None for name, value in said.items() if value is not None}
-        sink = sink_argument(self.sink)
-        return {"checkpoint": table.checkpoint, "sink": sink, "queries": list(names) or None, **given}
+        return {"checkpoint": table.checkpoint, "sink": sink_argument(self.sink), **given}
 
 
-def stream(output: Output, folder: Path | None, names: Sequence[str], asked: StreamTable, as_json: bool) -> None:
+def stream(output: Output, folder: Path | None, names: Sequence[str], choice: Choice, asked: StreamTable,
+           as_json: bool) -> None:
     """Starts the stream, shows it, and ends with it."""
     project = load_project(folder)
     settings = settings_of(project, asked)
-    view = chosen_view(output, as_json, settings.sink.format == CONSOLE)
+    arguments = {**settings.arguments, "queries": list(names) or None, **chosen(project, choice)}
+    view = chosen_view(output, as_json, settings.prints)
     told: SimpleQueue[Figures] = SimpleQueue()
     meter = new_meter(told.put)
     with endpoint(settings.table, meter):
         with output.progress("starting Spark") as report:
             loom = weave_all(project, names, report).loom
         try:
-            watch(loom, settings.arguments(names), meter, view, lambda: tell_all(told, view, output.stdout))
+            with printing(output, settings.prints and not as_json):
+                watch(loom, arguments, meter, view, lambda: tell_all(told, view, output.stdout))
         finally:
             loom.close()
     view.end(meter.readings())
+
+
+def printing(output: Output, answers: bool) -> AbstractContextManager[object]:
+    """Lets what is printed reach stdout where that is the answers."""
+    return redirect_stdout(output.stdout) if answers else nullcontext()
 
 
 def settings_of(project: Project, asked: StreamTable) -> Settings:
@@ -130,7 +143,7 @@ def watch(loom: Loom, arguments: dict[str, Any], meter: Meter, view: View, tell:
                 with view.open(meter.readings):
                     until_end(running, signals, tell)
             finally:
-                if not running.active:
+                if not any(scan.query.isActive for scan in running.scans):
                     meter.settle()
                 tell()
 
@@ -141,7 +154,7 @@ def stopped(running: Stream) -> Iterator[None]:
     try:
         yield
     finally:
-        if running.active:
+        if any(scan.query.isActive for scan in running.scans):
             running.stop()
 
 

@@ -24,7 +24,7 @@ Place = Callable[[str], str]
 
 @dataclass(frozen=True)
 class StreamTable:
-    """What is said of a stream; None where nothing is, "" for `future` and `dead_letters` where there shall be none."""
+    """What is said of a stream; None where nothing is, "" for `future` where clocks are believed whatever they say."""
 
     checkpoint: str | None = None
     sink: str | None = None
@@ -41,7 +41,7 @@ def build_stream(folder: Path, table: Mapping[str, Any]) -> StreamTable:
     port = found.metrics_port
     if port is not None and (isinstance(port, bool) or port not in PORTS):
         raise ProjectError(f"{FILE}: stream.metrics_port must be a whole number from 0 to 65535.")
-    for name in ("checkpoint", "sink", "trigger"):
+    for name in ("checkpoint", "sink", "trigger", "dead_letters"):
         if getattr(found, name) == "":
             raise ProjectError(f"{FILE}: stream.{name} is empty: give it a value, or leave it out.")
     return placed(found, lambda path: locate(folder, path))

@@ -20,9 +20,11 @@ from typer.testing import CliRunner, Result
 from weft.cli.init import create_project
 from weft.cli.main import app
 from weft.errors import RunError
+from weft.optimize import OPTIMIZERS
 from weft.spark.figures import KEYS
 
 Weft = Callable[..., Result]
+PLAN = {"algorithm": None, "optimizer": OPTIMIZERS[0].name}
 
 
 class FakeStream:
@@ -147,6 +149,7 @@ def test_the_defaults(weft: Weft, loom: FakeLoom, tmp_path: Path) -> None:
         "checkpoint": str(tmp_path / ".weft/checkpoint"),
         "sink": {"format": "parquet", "path": str(tmp_path / "out-stream")},
         "queries": None,
+        **PLAN,
     }
 
 
@@ -169,15 +172,17 @@ def test_the_command_line_comes_before_the_project(weft: Weft, loom: FakeLoom, t
     assert weft().exit_code == 0
     assert loom.arguments == {
         "checkpoint": str(tmp_path / "ck"), "sink": {"format": "csv", "path": str(tmp_path / "there")},
-        "queries": None, "trigger": "1 minute", "future": "2 days", "dead_letters": str(tmp_path / "dead"),
+        "queries": None, "trigger": "1 minute", "future": "2 days", "dead_letters": str(tmp_path / "dead"), **PLAN,
     }
     (tmp_path / "inner").mkdir()
     os.chdir("inner")
-    options = ("--checkpoint", "mine", "--sink", "json", "--once", "--future", "", "--dead-letters", "")
+    options = ("--checkpoint", "mine", "--sink", "json", "--once", "--future", "", "--dead-letters", "no")
+    options += ("--algorithm", "max=doubling", "--optimizer", "share_all")
     assert weft("vwap", "range_2h", *options).exit_code == 0
     assert loom.arguments == {
         "checkpoint": str(tmp_path / "inner/mine"), "sink": {"format": "json", "path": str(tmp_path / "out-stream")},
-        "queries": ["vwap", "range_2h"], "trigger": "available", "future": None, "dead_letters": None,
+        "queries": ["vwap", "range_2h"], "trigger": "available", "future": None,
+        "dead_letters": str(tmp_path / "inner/no"), "algorithm": {"max": "doubling"}, "optimizer": "share_all",
     }
 
 
@@ -191,10 +196,20 @@ def test_sinks_of_every_spelling(weft: Weft, loom: FakeLoom, text: str, expected
     assert weft().exit_code == 0 and loom.arguments["sink"] == expected
 
 
+def test_printed_answers_are_on_stdout_and_figures_beside_them(weft: Weft, loom: FakeLoom) -> None:
+    loom.outcome = lambda: print("an answer")
+    result = weft("--sink", "console")
+    assert result.stdout == "an answer\n" * 3 and "batch 2" in result.stderr and "Ended after" in result.stderr
+    result = weft("--sink", "console", "--json")
+    assert [json.loads(line)["batch"] for line in result.stdout.splitlines()] == [0, 1, 2]
+    assert result.stderr.count("an answer") == 3
+
+
 @pytest.mark.parametrize(("args", "said"), [
     (("--once", "--trigger", "1 second"), "give one of them, not both"),
     (("--trigger", " "), "write a length of time"),
     (("--metrics-port", "70000"), "--metrics-port"),
+    (("--optimizer", "share_al"), "did you mean 'share_all'?"),
     (("vwpa",), "Did you mean 'vwap'?"),
 ])
 def test_wrong_usage(weft: Weft, loom: FakeLoom, args: tuple[str, ...], said: str) -> None:

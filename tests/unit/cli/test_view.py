@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -112,7 +113,8 @@ class Terminal(io.StringIO):
 
 def test_who_reads_decides() -> None:
     assert isinstance(chosen_view(Output(Terminal()), False, False), LiveView)
-    assert isinstance(chosen_view(Output(Terminal()), False, True), PlainLines)
+    beside = chosen_view(Output(Terminal()), False, True)
+    assert isinstance(beside, PlainLines) and beside.stdout is sys.stderr
     assert isinstance(chosen_view(Output(io.StringIO()), False, False), PlainLines)
     assert isinstance(chosen_view(Output(Terminal()), True, False), JsonLines)
 
