@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -19,11 +19,11 @@ from weft.cli.forcing import chosen
 from weft.cli.output import Output
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.signals import Signals, heard
-from weft.cli.stream_table import AVAILABLE, CHECKPOINT, CONSOLE, StreamTable, chosen_table, stream_sink
+from weft.cli.stream_table import AVAILABLE, CHECKPOINT, StreamTable, chosen_table, sink_for
 from weft.cli.tables import counted
 from weft.cli.view import View, chosen_view
 from weft.cli.weaving import weave_all
-from weft.io.formats import locate
+from weft.io.formats import CONSOLE, locate
 from weft.io.sinks import Sink
 from weft.server.endpoint import HOST, serving
 
@@ -31,18 +31,10 @@ if TYPE_CHECKING:
     from weft.loom import Loom
     from weft.spark.figures import Figures
     from weft.spark.metrics import Meter
+    from weft.spark.running import Stream
 
 # How soon a signal is obeyed, and how often a view that is told of triggers gets them.
 POLL = 0.5
-
-
-class Stream(Protocol):
-    """What the command needs of a stream that `Loom.start` gives."""
-
-    @property
-    def scans(self) -> Sequence[Any]: ...
-    def await_end(self, timeout: float | None = None) -> bool: ...
-    def stop(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ class Settings:
     @property
     def prints(self) -> bool:
         """Whether the answers are printed."""
-        return self.sink.format == CONSOLE
+        return self.sink.format == CONSOLE.name
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -95,7 +87,7 @@ def settings_of(project: Project, asked: StreamTable) -> Settings:
     """The settings of a project with what the command line says, once nothing that is written lies where rows are."""
     table = chosen_table(project.stream, asked)
     table = replace(table, checkpoint=table.checkpoint or locate(project.folder, CHECKPOINT))
-    sink = stream_sink(project.folder, project.sink, table.sink)
+    sink = sink_for(project.folder, project.sink, table.sink)
     for source in project.sources:
         keep_apart(source, sink.path)
         keep_apart(source, table.checkpoint, "checkpoint")
@@ -136,7 +128,7 @@ def watch(loom: Loom, arguments: dict[str, Any], meter: Meter, view: View, tell:
     from weft.spark.metrics import watching
 
     with heard() as signals:
-        running: Stream = loom.start(**arguments)  # type: ignore[attr-defined]
+        running = loom.start(**arguments)
         with stopped(running), watching(loom.spark, meter, running.scans):
             announce(running)
             try:

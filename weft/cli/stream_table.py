@@ -9,13 +9,12 @@ from typing import Any
 
 from weft.cli.toml import FILE
 from weft.errors import ProjectError
-from weft.io.formats import NOOP, WRITABLE, absolute, find, is_remote, locate
+from weft.io.formats import CONSOLE, NOOP, WRITABLE, absolute, find, is_remote, locate
 from weft.io.sinks import Sink, parse_sink
 
 CHECKPOINT = ".weft/checkpoint"
 # Not the folder of `weft run`, which puts a query's folder in place whole and would take a stream's answers away.
 SINK = "out-stream"
-CONSOLE = "console"
 # The trigger that reads what is there and ends.
 AVAILABLE = "available"
 PORTS = range(65536)
@@ -60,7 +59,7 @@ def placed(table: StreamTable, place: Place) -> StreamTable:
 def placed_sink(text: str, place: Place) -> str:
     """The sink as spelled, `console`, `FORMAT`, `FORMAT:PATH` or `PATH`, with its path put in place."""
     head, _, rest = text.partition(":")
-    if text == CONSOLE or find(text, WRITABLE) is not None:
+    if find(text, (CONSOLE, *WRITABLE)) is not None:
         return text
     if find(head, WRITABLE) is None or rest.startswith("//"):
         return place(text)
@@ -74,10 +73,10 @@ def chosen_table(table: StreamTable, asked: StreamTable) -> StreamTable:
     return replace(table, **said)
 
 
-def stream_sink(folder: Path, sink: Sink, text: str | None) -> Sink:
+def sink_for(folder: Path, sink: Sink, text: str | None) -> Sink:
     """Where a stream's answers go; what its spelling leaves out is the project's format, and a folder of its own."""
-    if text == CONSOLE:
-        return Sink(CONSOLE)
+    if text and find(text, (CONSOLE,)):
+        return Sink(CONSOLE.name)
     format = sink.format if sink.format != NOOP.name else "parquet"
     base = Sink(format, locate(folder, SINK))
     return parse_sink(text, base) if text else base

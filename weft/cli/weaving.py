@@ -73,18 +73,12 @@ def add_source(loom: Loom, source: Source) -> Fault | None:
     """Adds a source, or says what is wrong with it."""
     try:
         loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options),
-                    **of_streams(source))
+                    schema=source.schema, watermark=source.watermark)
     except WeftError as error:
         named = f"source '{source.name}'"
         reason = str(error) if named in str(error) else f"{named}: {error}"
         return Fault(reason, file=FILE, kind=type(error).__name__)
     return None
-
-
-def of_streams(source: Source) -> dict[str, str]:
-    """What only a source that streams is given."""
-    given = {"watermark": source.watermark, "schema": source.schema}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:

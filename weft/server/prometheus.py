@@ -57,12 +57,12 @@ def scan(reading: Reading) -> dict[str, str]:
 
 METRICS = (
     Metric("weft_up", "gauge", "Whether the scan runs: 1 or 0.", up),
-    Metric("weft_rows_total", "counter", "Rows that the scan has taken in since the process started.",
+    Metric("weft_rows_total", "counter", "Rows that the scan has read since the process started.",
            of_totals("rows")),
     Metric("weft_answers_total", "counter", "Answers that the query has got since the process started.", answers),
-    Metric("weft_late_rows_total", "counter", "Rows that came after the watermark and were dropped.",
+    Metric("weft_late_rows_total", "counter", "What Spark dropped because it came after the watermark.",
            of_totals("late")),
-    Metric("weft_dead_letters_total", "counter", "Records that could not be read or took part in no answer.",
+    Metric("weft_dead_letters_total", "counter", "Rows that could not be used and are dead letters.",
            of_totals("dead")),
     Metric("weft_watermark_seconds", "gauge", "The watermark in event time, in seconds since 1970.",
            of_last(lambda f, now: f.watermark.timestamp() if f.watermark else None)),

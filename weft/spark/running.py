@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ from weft.model.plan import SharedPlan
 from weft.spark.outlet import Memory
 
 POLL = 0.2
+# An error by its class and what it says, as Python and Java print them; its SQLSTATE is for machines.
+RAISED = re.compile(r"^(?:Caused by: )?(?:\w+[.$])*\w*(?:Error|Exception): (.*?)(?: SQLSTATE: \w{5})?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,10 @@ def wait_for_trigger(query: StreamingQuery, patience: float = 30.0) -> None:
 
 
 def told(error: Exception) -> str:
-    """The line of a stream's error that says most, as a sentence."""
-    text = reason(error).strip()
-    return text if text.endswith(".") else f"{text}."
+    """What went wrong in a stream, as a sentence: the innermost error of those that Spark tells before the plan."""
+    causes = RAISED.findall(str(error).partition("=== Streaming Query ===")[0])
+    text = (causes[-1] if causes else reason(error)).strip()
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def started(writers: Sequence[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]], DataStreamWriter]],

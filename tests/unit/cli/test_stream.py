@@ -129,7 +129,7 @@ def test_lines_for_logs(weft: Weft, loom: FakeLoom) -> None:
     first, second, third, last = result.stdout.splitlines()
     assert first == "2024-05-01 12:00:00 scan-0 batch 0: 10 rows (20/s), 24 answers, state 0 B, 0.50 s"
     assert "batch 1" in second and "batch 2" in third
-    assert last == "Ended after 3 triggers: 30 rows, 72 answers."
+    assert last == "Ended after 3 triggers: 30 rows read, 72 answers."
     assert "Streaming 6 queries in 1 scan" in result.stderr
     assert loom.closed and not loom.listeners and loom.stream.stops == 0
 

@@ -79,8 +79,8 @@ def test_a_line() -> None:
 
 def test_a_summary() -> None:
     assert summary([reading(FIGURES), reading(FIGURES)]) == (
-        "Ended after 2 triggers: 2,000 rows, 120 answers, 6 late rows dropped, 2 dead letters.")
-    assert summary([]) == "Ended after 0 triggers: 0 rows, 0 answers."
+        "Ended after 2 triggers of 2 scans: 2,000 rows read, 120 answers, 6 late rows dropped, 2 dead letters.")
+    assert summary([]) == "Ended after 0 triggers: 0 rows read, 0 answers."
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [
@@ -127,4 +127,4 @@ def test_a_terminal_is_drawn_upon(monkeypatch: pytest.MonkeyPatch) -> None:
         view.tell(FIGURES)
     assert "scan-0" in terminal.getvalue() and "vwap" in terminal.getvalue()
     view.end([reading(FIGURES)])
-    assert "Ended after 1 trigger: 1,000 rows, 60 answers" in terminal.getvalue()
+    assert "Ended after 1 trigger: 1,000 rows read, 60 answers" in terminal.getvalue()

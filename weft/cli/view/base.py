@@ -36,10 +36,11 @@ class View(Protocol):
 def summary(readings: Sequence[Reading]) -> str:
     """The totals of a stream as a sentence."""
     sums = totals(readings)
-    parts = [counted(sums.rows, "row"), counted(sum(sums.answers.values()), "answer")]
+    parts = [f"{counted(sums.rows, 'row')} read", counted(sum(sums.answers.values()), "answer")]
     parts += [f"{counted(sums.late, 'late row')} dropped"] if sums.late else []
     parts += [counted(sums.dead, "dead letter")] if sums.dead else []
-    return f"Ended after {counted(sums.triggers, 'trigger')}: {', '.join(parts)}."
+    scans = f" of {counted(len(readings), 'scan')}" if len(readings) > 1 else ""
+    return f"Ended after {counted(sums.triggers, 'trigger')}{scans}: {', '.join(parts)}."
 
 
 def totals(readings: Sequence[Reading]) -> Totals:
