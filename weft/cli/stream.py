@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # How soon a signal is obeyed, and how often a view that is told of triggers gets them.
 POLL = 0.5
+# Who does not want to wait for the running trigger sends a second signal.
+FOREVER = float("inf")
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def until_end(running: Stream, signals: Signals, tell: Callable[[], bool]) -> No
         if signals.asked and not stopping:
             stopping = True
             print("Stopping after the running trigger; once more stops at once.", file=sys.stderr)
-            running.stop()
+            running.stop(FOREVER)
 
 
 def tell_all(told: SimpleQueue[Figures], view: View, stdout: TextIO) -> bool:

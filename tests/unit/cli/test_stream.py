@@ -60,7 +60,7 @@ class FakeStream:
         for listener in self.listeners:
             listener.onQueryProgress(SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress))))
 
-    def stop(self) -> None:
+    def stop(self, patience: float = 30.0) -> None:
         self.stops += 1
         self.end()
 
