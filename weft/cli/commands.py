@@ -133,7 +133,7 @@ def chosen_sink(project: Project, text: str | None) -> Sink:
         return project.sink
     sink = parse_sink(text, project.sink)
     for source in project.sources:
-        keep_apart(source, sink)
+        keep_apart(source, sink.path)
     return sink
 
 

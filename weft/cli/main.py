@@ -1,4 +1,4 @@
-"""The command `weft`: init, check, plan, run, verify, catalog for a project; calibrate, package for the machines."""
+"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; calibrate, package for all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from weft.cli.options import (
     VIEWS,
     AlgorithmOption,
     AllOption,
+    CheckpointOption,
+    DeadLettersOption,
     DebugOption,
     FolderArgument,
+    FutureOption,
     HoursOption,
     HtmlOption,
     IncrementalOption,
+    JsonLinesOption,
     JsonOption,
     KeysOption,
     MeasureOption,
+    MetricsHostOption,
+    MetricsPortOption,
     ModelOption,
+    NamesArgument,
+    OnceOption,
     OptimizerOption,
     ProjectOption,
     QueryOption,
@@ -33,6 +41,8 @@ from weft.cli.options import (
     ShowOption,
     SinkOption,
     StoreOption,
+    StreamSinkOption,
+    TriggerOption,
     ViewArgument,
     WindowsOption,
     ZipArgument,
@@ -156,6 +166,38 @@ def run(
     with reporting(as_json, debug) as output:
         choice = Choice(algorithm or [], optimizer, measure, store)
         commands.run(output, project, query or [], choice, sink, incremental)
+
+
+@app.command(
+    epilog='Examples: weft stream; weft stream vwap range_2h --trigger "10 seconds"; weft stream --once; '
+    "weft stream --sink console; weft stream --metrics-port 9464; "
+    "weft stream --json | jq -c '[.scan, .rows_per_second, .lag_seconds]'. "
+    "SIGINT and SIGTERM stop it after the running trigger, with exit code 0; a second one at once, with 130 or 143."
+)
+def stream(
+    queries: NamesArgument = None,
+    project: ProjectOption = None,
+    checkpoint: CheckpointOption = None,
+    sink: StreamSinkOption = None,
+    trigger: TriggerOption = None,
+    once: OnceOption = False,
+    algorithm: AlgorithmOption = None,
+    optimizer: OptimizerOption = None,
+    future: FutureOption = None,
+    dead_letters: DeadLettersOption = None,
+    metrics_port: MetricsPortOption = None,
+    metrics_host: MetricsHostOption = None,
+    as_json: JsonLinesOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Run the queries over sources that keep growing, and show how they do, until told to stop."""
+    from weft.cli import stream as command
+
+    # Lines of figures are all that --json prints: what is wrong goes to stderr as a sentence.
+    with reporting(False, debug) as output:
+        wanted = command.one_trigger(trigger, once)
+        asked = command.StreamTable(checkpoint, sink, wanted, future, dead_letters, metrics_port, metrics_host)
+        command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")

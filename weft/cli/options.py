@@ -109,6 +109,50 @@ IncrementalOption = Annotated[
     typer.Option("--incremental", help="Keep slices in the store and read only files that are new since the last such "
                  "run; the answers are those over all files."),
 ]
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps how far it is; started again with the "
+                 "same one it goes on from there. .weft/checkpoint of the project unless weft.toml names another.",
+                 show_default=False),
+]
+StreamSinkOption = Annotated[
+    str | None,
+    typer.Option("--sink", metavar="SINK", help="Write there instead of out-stream: console, noop, FORMAT, FORMAT:PATH "
+                 "or PATH.", show_default=False),
+]
+TriggerOption = Annotated[
+    str | None,
+    typer.Option("--trigger", metavar="LENGTH", help='How often to look for rows, as in "10 seconds"; else again as '
+                 "soon as it is done.", show_default=False),
+]
+OnceOption = Annotated[bool, typer.Option("--once", help="Read what is there now, answer, and end.")]
+FutureOption = Annotated[
+    str | None,
+    typer.Option("--future", metavar="LENGTH", help='Rows that are further ahead of the clock than this, as in '
+                 '"1 day", are dead letters; "" takes them all.', show_default=False),
+]
+DeadLettersOption = Annotated[
+    str | None,
+    typer.Option("--dead-letters", metavar="DIR", help="Where rows go that cannot be used; else dead_letters in the "
+                 "checkpoint.", show_default=False),
+]
+MetricsPortOption = Annotated[
+    int | None,
+    typer.Option("--metrics-port", metavar="N", min=0, max=65535, help="Serve /metrics for Prometheus, and /health, on "
+                 "this port; 0 is any that is free.", show_default=False),
+]
+MetricsHostOption = Annotated[
+    str | None,
+    typer.Option("--metrics-host", metavar="HOST", help="The address that serves them: 0.0.0.0 lets other machines in.",
+                 show_default="127.0.0.1"),
+]
+JsonLinesOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a trigger and scan, and nothing else, to stdout.")
+]
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="QUERY", help="Only these queries.", show_default=False),
+]
 HtmlOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Also write the plan as a web page.", dir_okay=False),

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from weft.aggregates.component import MOST_VALUES
+from weft.cli.stream_table import StreamTable, build_stream
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
-from weft.io.formats import READABLE, find, is_remote, listed
+from weft.io.formats import READABLE, find, is_remote, listed, locate
 from weft.io.sinks import Sink, make_sink
 from weft.optimize.plan import find_optimizer
 
@@ -30,6 +31,8 @@ class Source:
     time: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    watermark: str | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Project:
     store: Path | None = None
     most_values: int = MOST_VALUES
     aggregates: Mapping[str, str] = field(default_factory=dict)
+    stream: StreamTable = field(default_factory=StreamTable)
 
 
 def find_project(start: Path) -> Path:
@@ -68,7 +72,7 @@ def load_project(folder: Path | None) -> Project:
     folder = folder.resolve()
     project = build(folder, read_toml(folder / FILE))
     for source in project.sources:
-        keep_apart(source, project.sink)
+        keep_apart(source, project.sink.path)
     return project
 
 
@@ -87,6 +91,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         store=build_store(folder, data.get("run", {}).get("store", STORE)),
         most_values=build_most(data.get("plan", {}).get("most_values", MOST_VALUES)),
         aggregates=build_aggregates(data.get("aggregates", {})),
+        stream=build_stream(folder, data.get("stream", {})),
     )
 
 
@@ -97,7 +102,8 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
     path, format = required(table, "path", f"sources.{name}."), table.get("format")
     if format is not None and find(format, READABLE) is None:
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {listed(READABLE)}.")
-    return Source(name, locate(folder, path), table.get("time"), format, dict(flat(table.get("options", {}))))
+    return Source(name, locate(folder, path), table.get("time"), format, dict(flat(table.get("options", {}))),
+                  table.get("watermark"), table.get("schema"))
 
 
 def build_sink(folder: Path, format: str, path: str) -> Sink:
@@ -172,15 +178,10 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
     return table[key]
 
 
-def locate(folder: Path, path: str) -> str:
-    """A path as seen from the project folder; a URI is left alone."""
-    return path if not path or is_remote(path) else str(folder / path)
-
-
-def keep_apart(source: Source, sink: Sink) -> None:
-    """Raises where a run would write over its own input."""
-    if not sink.path or is_remote(source.path + sink.path):
+def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
+    """Raises where a run would write over its own input, or read what it wrote."""
+    if not path or is_remote(source.path + path):
         return
-    read, written = Path(source.path).resolve(), Path(sink.path).resolve()
+    read, written = Path(source.path).resolve(), Path(path).resolve()
     if read == written or written in read.parents or read in written.parents:
-        raise ProjectError(f"the sink '{sink.path}' and source '{source.name}' overlap: write to another folder.")
+        raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

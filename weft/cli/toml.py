@@ -15,7 +15,9 @@ Shape = Mapping[str, Any]
 
 # A key's type or types, a table's shape, or `EACH` for a table whose keys the user names.
 EACH = "*"
-SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict}
+SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict, "watermark": str, "schema": str}
+STREAM: Shape = {"checkpoint": str, "sink": str, "trigger": str, "future": str, "dead_letters": str,
+                 "metrics_port": int, "metrics_host": str}
 SHAPE: Shape = {
     "project": {"name": str},
     "spark": dict,
@@ -25,6 +27,7 @@ SHAPE: Shape = {
     "aggregates": {EACH: str},
     "plan": {"algorithm": (str, dict), "optimizer": str, "most_values": int},
     "run": {"store": str},
+    "stream": STREAM,
 }
 KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table",
                          int: "a whole number"}

@@ -56,7 +56,7 @@ def select(found: QuerySet, names: tuple[str, ...]) -> tuple[QueryText, ...]:
     """The named queries, or all; a name that no query has is wrong usage, unless a file at fault may have it."""
     unknown = missing(found.queries, names)
     if unknown and not found.faults:
-        raise typer.BadParameter(unknown, param_hint="--query")
+        raise typer.BadParameter(unknown, param_hint="query")
     return tuple(query for query in found.queries if not names or query.name in names)
 
 
@@ -72,7 +72,8 @@ def new_loom(project: Project) -> Loom:
 def add_source(loom: Loom, source: Source) -> Fault | None:
     """Adds a source, or says what is wrong with it."""
     try:
-        loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options))
+        loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options),
+                    schema=source.schema, watermark=source.watermark)
     except WeftError as error:
         named = f"source '{source.name}'"
         reason = str(error) if named in str(error) else f"{named}: {error}"

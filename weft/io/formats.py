@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ def absolute(path: str) -> str:
     """A local path from the root, and a URI as it is."""
     # Spark sees a relative path from where its Java process started, which need not be where Python is now.
     return path if is_remote(path) else os.path.abspath(path)
+
+
+def locate(folder: Path, path: str) -> str:
+    """A path as seen from a folder; a URI is left alone."""
+    return path if not path or is_remote(path) else str(folder / path)
 
 
 def is_remote(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,10 @@ from weft.model.plan import SharedPlan
 from weft.spark.outlet import Memory
 
 POLL = 0.2
+# How many seconds a trigger may take on, once the stream shall stop.
+PATIENCE = 30.0
+# An error by its class and what it says, as Python and Java print them; its SQLSTATE is for machines.
+RAISED = re.compile(r"^(?:Caused by: )?(?:\w+[.$])*\w*(?:Error|Exception): (.*?)(?: SQLSTATE: \w{5})?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,14 +73,21 @@ class Stream:
                 self.require_healthy()
                 raise
 
-    def stop(self) -> None:
-        """Stop after the running trigger, as far as Spark lets it: a trigger that is cut short is repeated at the next
-        start."""
-        for scan in self.scans:
-            wait_for_trigger(scan.query)
-        for scan in self.scans:
-            with suppress(PySparkException):
-                scan.query.stop()
+    def stop(self, patience: float = PATIENCE) -> None:
+        """Stop each scan after its running trigger, or when so many seconds have passed.
+
+        A trigger that is cut short is repeated at the next start.
+        """
+        until = time.monotonic() + patience
+        left = [(scan.query, newest(scan.query)) for scan in self.scans if scan.query.isActive]
+        while left:
+            over = time.monotonic() >= until
+            done = [query for query, before in left if over or is_between(query, before)]
+            for query in done:
+                with suppress(PySparkException):
+                    query.stop()
+            left = [(query, before) for query, before in left if query not in done]
+            time.sleep(POLL / 4 if left else 0)
 
     def __enter__(self) -> Stream:
         return self
@@ -84,18 +96,24 @@ class Stream:
         self.stop()
 
 
-def wait_for_trigger(query: StreamingQuery, patience: float = 30.0) -> None:
-    """Let a trigger that runs come to its end, within reason."""
-    until = time.monotonic() + patience
+def is_between(query: StreamingQuery, before: tuple[int, str] | None) -> bool:
+    """Whether no trigger runs, or one has ended since `before`: where rows keep coming the next follows at once."""
     with suppress(PySparkException):
-        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
-            time.sleep(POLL / 4)
+        return not query.isActive or not query.status["isTriggerActive"] or newest(query) != before
+    return True
+
+
+def newest(query: StreamingQuery) -> tuple[int, str] | None:
+    """The last trigger that has ended."""
+    found = query.lastProgress
+    return None if found is None else (found["batchId"], found["timestamp"])
 
 
 def told(error: Exception) -> str:
-    """The line of a stream's error that says most, as a sentence."""
-    text = reason(error).strip()
-    return text if text.endswith(".") else f"{text}."
+    """What went wrong in a stream, as a sentence: the innermost error of those that Spark tells before the plan."""
+    causes = RAISED.findall(str(error).partition("=== Streaming Query ===")[0])
+    text = (causes[-1] if causes else reason(error)).strip()
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def started(writers: Sequence[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]], DataStreamWriter]],

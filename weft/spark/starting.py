@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 
 # Spark asks for this module itself, Java announces it at each start, and no Java option turns that off.
 NOTICE = b"WARNING: Using incubator modules: jdk.incubator.vector"
+# PySpark's stateful workers print each step of their start, with an empty line after it.
+STEPS = (b"Starting Streaming TransformWithState", b"Streaming TransformWithState")
 
 
 @contextmanager
 def without_notice() -> Iterator[None]:
-    """Gives the processes that start in the body a stderr that drops the notice and passes all else on."""
+    """Gives the processes that start in the body a stderr that drops such notices and passes all else on."""
     try:
         ours = os.dup(2)
     except OSError:  # there is no stderr to keep clean
@@ -34,9 +36,18 @@ def without_notice() -> Iterator[None]:
 def pass_on(read: int, write: int) -> None:
     """Copies lines until the last writer is gone."""
     with os.fdopen(read, "rb", buffering=0) as lines, os.fdopen(write, "wb", buffering=0) as target:
-        for line in iter(lines.readline, b""):
-            if not line.startswith(NOTICE):
-                target.write(line)
+        for line in telling(iter(lines.readline, b"")):
+            target.write(line)
+
+
+def telling(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines that tell something."""
+    after = False
+    for line in lines:
+        step = line.startswith(STEPS)
+        if not (step or line.startswith(NOTICE) or (after and not line.strip())):
+            yield line
+        after = step
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 
 from weft.errors import RunError
 from weft.spark.session import driver_memory, require_java, settings
-from weft.spark.starting import NOTICE, interrupts_wait, without_notice
+from weft.spark.starting import NOTICE, interrupts_wait, telling, without_notice
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -62,6 +62,12 @@ def test_only_javas_notice_is_dropped(capfd: pytest.CaptureFixture[str]) -> None
         if thread.name == "weft-stderr":
             thread.join(5)
     assert capfd.readouterr().err == "something else\n"
+
+
+def test_what_stateful_workers_print_of_their_start_is_dropped() -> None:
+    lines = [b"Starting Streaming TransformWithStateInPandas Python worker.\n", b"\n", b"an error\n", b"\n", NOTICE,
+             b"\n", b"Streaming TransformWithStateInPandas Python worker finish init\n", b"more\n"]
+    assert list(telling(lines)) == [b"an error\n", b"\n", b"\n", b"more\n"]
 
 
 def test_an_interrupt_waits_for_the_start() -> None:

@@ -1,0 +1,101 @@
+"""The endpoint for monitoring: its text line by line, and its pages over HTTP on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from weft.errors import RunError
+from weft.server.endpoint import page, serving
+from weft.server.prometheus import METRICS, render
+from weft.spark.figures import Figures, Reading, Totals
+
+NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
+NASTY = 'a"b\\c\nd'
+LAST = Figures("scan-0", NOW, batch=3, watermark=datetime(2024, 5, 1, 12, tzinfo=UTC), trigger_seconds=0.25,
+               state_rows=15, state_bytes=1 << 40)
+RUNNING = Reading("scan-0", True, Totals(2, 1000, {"vwap": 80, NASTY: 0}, 6, 4), LAST, (LAST,))
+NEW = Reading("scan-1", True, Totals(answers={"high": 0}))
+
+SAMPLE = re.compile(r'([a-z_]+)\{([a-z]+)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (\S+)')
+UNESCAPE = {"\\n": "\n", "\\\\": "\\", '\\"': '"'}
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Every sample of a text by metric and label, read by the format's grammar."""
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            parts = SAMPLE.fullmatch(line)
+            assert parts, line
+            label = re.sub(r'\\[n\\"]', lambda m: UNESCAPE[m[0]], parts[3])
+            found[parts[1], label] = float(parts[4])
+    return found
+
+
+def test_every_metric_is_there() -> None:
+    assert samples(render((RUNNING, NEW), NOW)) == {
+        ("weft_up", "scan-0"): 1, ("weft_up", "scan-1"): 1,
+        ("weft_rows_total", "scan-0"): 1000, ("weft_rows_total", "scan-1"): 0,
+        ("weft_answers_total", "vwap"): 80, ("weft_answers_total", NASTY): 0, ("weft_answers_total", "high"): 0,
+        ("weft_late_rows_total", "scan-0"): 6, ("weft_late_rows_total", "scan-1"): 0,
+        ("weft_dead_letters_total", "scan-0"): 4, ("weft_dead_letters_total", "scan-1"): 0,
+        ("weft_watermark_seconds", "scan-0"): 1714564800, ("weft_lag_seconds", "scan-0"): 600,
+        ("weft_trigger_seconds", "scan-0"): 0.25, ("weft_state_rows", "scan-0"): 15,
+        ("weft_state_bytes", "scan-0"): 1 << 40,
+    }
+
+
+def test_help_and_type_come_before_the_samples() -> None:
+    lines = render((RUNNING,), NOW).splitlines()
+    for metric in METRICS:
+        places = [i for i, line in enumerate(lines) if re.match(rf"(# \w+ )?{metric.name}\b", line)]
+        first, second = lines[places[0]], lines[places[1]]
+        assert first == f"# HELP {metric.name} {metric.help}" and second == f"# TYPE {metric.name} {metric.kind}"
+        assert places == list(range(places[0], places[0] + len(places)))
+    assert render((), NOW).endswith("\n")
+
+
+def test_health_says_whether_all_runs() -> None:
+    status, kind, text = page("/health", (RUNNING, NEW), NOW)
+    data = json.loads(text)
+    assert (status, kind, data["ok"]) == (200, "application/json", True)
+    assert data["scans"][0] == {"scan": "scan-0", "active": True, "triggers": 2, "batch": 3,
+                                "at": "2024-05-01T12:10:00.000Z", "watermark": "2024-05-01T12:00:00.000Z",
+                                "lag_seconds": 600.0}
+    assert data["scans"][1]["watermark"] is None
+    ended = Reading("scan-1", False, Totals())
+    assert page("/health", (RUNNING, ended), NOW)[0] == 503 and page("/health", (), NOW)[0] == 503
+
+
+def test_pages_over_http() -> None:
+    readings: list[Reading] = []
+
+    def read() -> Sequence[Reading]:
+        return tuple(readings)
+
+    with serving(0, read) as address:
+        assert address.startswith("http://127.0.0.1:")
+        with pytest.raises(HTTPError) as early:
+            urlopen(f"{address}/health", timeout=5)
+        assert early.value.code == 503 and json.loads(early.value.read())["ok"] is False
+        readings.append(RUNNING)
+        with urlopen(f"{address}/metrics?x=1", timeout=5) as answer:
+            assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+            assert samples(answer.read().decode())["weft_rows_total", "scan-0"] == 1000
+        with urlopen(Request(f"{address}/metrics", method="HEAD"), timeout=5) as answer:
+            assert answer.read() == b"" and int(answer.headers["Content-Length"]) > 100
+        with pytest.raises(HTTPError) as lost:
+            urlopen(f"{address}/", timeout=5)
+        assert lost.value.code == 404 and b"/metrics" in lost.value.read()
+        with pytest.raises(RunError, match="Name another with --metrics-port"), serving(int(address[17:]), read):
+            pass
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", int(address[17:])), timeout=1).close()

@@ -1,0 +1,48 @@
+"""Signals: the first one asks for an end, the second one is the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+
+HEARD = (signal.SIGINT, signal.SIGTERM)
+SHOW_CURSOR = b"\x1b[?25h"
+
+
+class Signals:
+    """Whether an end was asked for."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def ask(self, number: int = 0, frame: object = None) -> None:
+        """Note that somebody wants an end; who asks twice gets it at once."""
+        if self.asked and number:
+            leave(number)
+        self.asked = True
+
+
+def leave(number: int) -> None:
+    """Ends this process without a further word, and with it Spark's, which ends with the pipe between them."""
+    if sys.__stdout__ is not None and sys.__stdout__.isatty():
+        os.write(sys.__stdout__.fileno(), SHOW_CURSOR)  # the live view has hidden it
+    os._exit(128 + number)
+
+
+@contextmanager
+def heard() -> Iterator[Signals]:
+    """Takes SIGINT and SIGTERM as questions within."""
+    signals = Signals()
+    if current_thread() is not main_thread():  # only the main thread may set handlers
+        yield signals
+        return
+    before = {number: signal.signal(number, signals.ask) for number in HEARD}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

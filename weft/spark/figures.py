@@ -1,0 +1,203 @@
+"""Figures: what Spark reports of a stream's trigger, as values; nothing here needs Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import Any
+
+Labels = Mapping[str, tuple[str, ...]]
+# What a rate that people read is taken over: most triggers close no window, so those of a single one would flicker.
+MINUTE = 60.0
+# Spark's watermark before it has seen a row.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One trigger of one scan; `answers` holds the queries that got some, `at` is when the trigger began."""
+
+    scan: str
+    at: datetime
+    batch: int | None = None
+    rows: int = 0
+    rows_per_second: float = 0.0
+    answers: Mapping[str, int] = field(default_factory=dict)
+    answers_per_second: float = 0.0
+    watermark: datetime | None = None
+    lag_seconds: float | None = None
+    trigger_seconds: float = 0.0
+    state_rows: int = 0
+    state_bytes: int = 0
+    late: int = 0
+    dead: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures for machines, always with the same keys."""
+        times = {"at": stamp(self.at), "watermark": stamp(self.watermark)}
+        return {**{name: getattr(self, name) for name in KEYS}, **times, "answers": dict(self.answers)}
+
+
+KEYS = ("scan", "batch", "at", "rows", "rows_per_second", "answers", "answers_per_second", "watermark", "lag_seconds",
+        "trigger_seconds", "state_rows", "state_bytes", "late", "dead")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What all triggers of one or more scans have in sum; every query has a place in `answers` from the start."""
+
+    triggers: int = 0
+    rows: int = 0
+    answers: Mapping[str, int] = field(default_factory=dict)
+    late: int = 0
+    dead: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        answers = Counter(self.answers)
+        answers.update(other.answers)
+        return Totals(self.triggers + other.triggers, self.rows + other.rows, dict(answers), self.late + other.late,
+                      self.dead + other.dead)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals for machines."""
+        return {"triggers": self.triggers, "rows": self.rows, "answers": dict(self.answers), "late": self.late,
+                "dead": self.dead}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of a scan now: its totals, its last figures, and those of the last minute."""
+
+    scan: str
+    active: bool
+    totals: Totals
+    last: Figures | None = None
+    recent: tuple[Figures, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What came in and went out in a second, over the last minute."""
+
+    rows: float = 0.0
+    answers: Mapping[str, float] = field(default_factory=dict)
+
+
+def figures_of(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime) -> Figures:
+    """The figures of a trigger from Spark's progress, of which every field may be missing."""
+    observed, state = table(progress, "observedMetrics"), tables(progress, "stateOperators")
+    seconds = number(table(progress, "durationMs").get("triggerExecution")) / 1000
+    own = table(observed, "weft")
+    rows = whole(own["rows"] if "rows" in own else progress.get("numInputRows"))
+    answers = answers_of(table(observed, "answers"), labels)
+    watermark = watermark_of(table(progress, "eventTime").get("watermark"))
+    return Figures(
+        scan,
+        moment(progress.get("timestamp")) or now,
+        whole(progress["batchId"]) if progress.get("batchId") is not None else None,
+        rows,
+        rate(rows, seconds),
+        answers,
+        rate(sum(answers.values()), seconds),
+        watermark,
+        lag(watermark, now),
+        seconds,
+        sum(whole(one.get("numRowsTotal")) for one in state),
+        sum(whole(one.get("memoryUsedBytes")) for one in state),
+        sum(whole(one.get("numRowsDroppedByWatermark")) for one in state),
+        whole(own.get("dead")),
+    )
+
+
+def answers_of(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
+    """The answers of each query that got some; queries that share their answers each get all of them."""
+    found: Counter[str] = Counter()
+    for label, count in observed.items():
+        found.update({query: whole(count) for query in labels.get(label, ()) if whole(count)})
+    return dict(found)
+
+
+def total(figures: Iterable[Figures], queries: Iterable[str] = ()) -> Totals:
+    """The sums over triggers; the queries that are named have a place though they got no answer."""
+    answers: Counter[str] = Counter(dict.fromkeys(queries, 0))
+    taken = list(figures)
+    for one in taken:
+        answers.update(one.answers)
+    return Totals(len(taken), sum(f.rows for f in taken), dict(answers), sum(f.late for f in taken),
+                  sum(f.dead for f in taken))
+
+
+def recent(figures: Iterable[Figures], now: datetime) -> tuple[Figures, ...]:
+    """The figures of triggers that ended within the last minute."""
+    since = now - timedelta(seconds=MINUTE)
+    return tuple(one for one in figures if ended(one) > since)
+
+
+def pace(figures: Iterable[Figures], now: datetime) -> Pace:
+    """The pace by the clock, so that it falls while no trigger runs: from the first recent one's begin until now."""
+    taken = recent(figures, now)
+    began = min((one.at for one in taken), default=now)
+    seconds = min(max((now - began).total_seconds(), 1.0), MINUTE)
+    sums = total(taken)
+    return Pace(rate(sums.rows, seconds), {query: rate(count, seconds) for query, count in sums.answers.items()})
+
+
+def ended(figures: Figures) -> datetime:
+    """When a trigger was done."""
+    return figures.at + timedelta(seconds=figures.trigger_seconds)
+
+
+def rate(count: int, seconds: float) -> float:
+    """So many a second; none where no time passed."""
+    return round(count / seconds, 3) if seconds > 0 else 0.0
+
+
+def lag(watermark: datetime | None, now: datetime) -> float | None:
+    """The seconds by which the watermark is behind the clock."""
+    return None if watermark is None else round((now - watermark).total_seconds(), 3)
+
+
+def watermark_of(text: object) -> datetime | None:
+    """The watermark, unless Spark has seen no row yet."""
+    found = moment(text)
+    return None if found is None or found == EPOCH else found
+
+
+def moment(text: object) -> datetime | None:
+    """An ISO time; UTC where it says no zone, None where it is none."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def stamp(when: datetime | None) -> str | None:
+    """A time as machines read it, to the millisecond."""
+    return None if when is None else when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A table in a table, empty where there is none."""
+    found = values.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def tables(values: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """A list of tables in a table, empty where there is none."""
+    found = values.get(key)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def number(value: object) -> float:
+    """A number that is one and not below zero, else zero."""
+    known = isinstance(value, int | float) and isfinite(value) and value > 0
+    return float(value) if known else 0.0  # type: ignore[arg-type]
+
+
+def whole(value: object) -> int:
+    """A whole number that is not below zero, else zero."""
+    return value if isinstance(value, int) and value > 0 else int(number(value))
