@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -118,3 +119,29 @@ def test_what_is_written_reads_back(spark: SparkSession, broker: Broker) -> None
 def test_a_schema_that_cannot_be_read_is_said(spark: SparkSession, schema: str) -> None:
     with pytest.raises(SourceError, match="schema of topic 'trades'"):
         Kafka("127.0.0.1:1", "trades", schema).read(spark)
+
+
+def test_a_broker_that_goes_and_returns_loses_and_doubles_nothing(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """The source alone: the same stream goes on after the outage, and again from its checkpoint."""
+    bursts = [[b'{"symbol":"%d"}' % (10 * burst + i) for i in range(5)] for burst in range(3)]
+    send(spark, broker, "outage", bursts[0])
+    source, out = Kafka(broker.servers, "outage", "symbol string"), str(tmp_path / "out")
+    writer = source.read_stream(spark).writeStream.format("parquet").option("path", out)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.start()
+    try:
+        query.processAllAvailable()
+        broker.kill()
+        time.sleep(3)
+        assert query.isActive
+        broker.start()
+        send(spark, broker, "outage", bursts[1])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    send(spark, broker, "outage", bursts[2])
+    writer.trigger(availableNow=True).start().awaitTermination()
+    seen = sorted(row.symbol for row in spark.read.parquet(out).collect())
+    assert seen == sorted(str(10 * burst + i) for burst in range(3) for i in range(5))
