@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
@@ -12,8 +13,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from tests.fixtures.kafka.broker import Broker
+from weft import Loom
 from weft.errors import SourceError
-from weft.io.kafka import CORRUPT, Kafka, write_kafka
+from weft.io.kafka import CORRUPT, Kafka, KafkaSink, write_kafka
 
 pytestmark = pytest.mark.kafka
 SCHEMA = "ts timestamp, symbol string, price double, lot decimal(5,2), tag struct<n:int>, ks array<int>"
@@ -117,31 +119,82 @@ def test_what_is_written_reads_back(spark: SparkSession, broker: Broker) -> None
 
 @pytest.mark.parametrize("schema", ["ts timestamp,", "ts thing", "int"])
 def test_a_schema_that_cannot_be_read_is_said(spark: SparkSession, schema: str) -> None:
-    with pytest.raises(SourceError, match="schema of topic 'trades'"):
+    with pytest.raises(SourceError, match="schema of source 'trades'"):
         Kafka("127.0.0.1:1", "trades", schema).read(spark)
 
 
-def test_a_broker_that_goes_and_returns_loses_and_doubles_nothing(
+QUERIES = {
+    "mean": "SELECT symbol, window.end AS at, avg(price) AS mean, count(*) AS n FROM trades "
+            "GROUP BY symbol, window(ts, '20 seconds', '5 seconds')",
+    "high": "SELECT symbol, window.end AS at, max(price) AS high FROM trades "
+            "GROUP BY symbol, window(ts, '1 minute', '10 seconds')",
+    "total": "SELECT symbol, window.end AS at, sum(price) AS total FROM trades "
+             "GROUP BY symbol, window(ts, '30 seconds', '15 seconds')",
+}
+BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
+
+
+def burst(first: int, last: int) -> list[bytes | None]:
+    """Trades of some seconds, two a second, with what no query can use among them."""
+    made = [json.dumps({"ts": (BEGIN + timedelta(seconds=second)).isoformat(), "symbol": symbol, "price": second % 7})
+            for second in range(first, last) for symbol in "AB"]
+    return [*(text.encode() for text in made), b"junk", None]
+
+
+def woven(spark: SparkSession, broker: Broker, topic: str) -> Loom:
+    """The three queries over a topic."""
+    loom = Loom(spark)
+    source = Kafka(broker.servers, topic, "ts timestamp, symbol string, price bigint")
+    loom.source("trades", source, time="ts", watermark="5 seconds")
+    for name, text in QUERIES.items():
+        loom.query(name, text)
+    return loom
+
+
+def closed(rows: DataFrame, end: datetime) -> list[str]:
+    """The answers of the windows that end by a time."""
+    return sorted(map(str, rows.where(rows["at"] <= end).collect()))
+
+
+def test_woven_queries_over_a_broker_that_goes_and_returns(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    """The source alone: the same stream goes on after the outage, and again from its checkpoint."""
-    bursts = [[b'{"symbol":"%d"}' % (10 * burst + i) for i in range(5)] for burst in range(3)]
-    send(spark, broker, "outage", bursts[0])
-    source, out = Kafka(broker.servers, "outage", "symbol string"), str(tmp_path / "out")
-    writer = source.read_stream(spark).writeStream.format("parquet").option("path", out)
-    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    query = writer.start()
-    try:
-        query.processAllAvailable()
+    """Bursts, an outage, a restart from the checkpoint: the answers of the batch, once each, and one scan for all."""
+    send(spark, broker, "trades", burst(0, 40))
+    loom, out, place = woven(spark, broker, "trades"), str(tmp_path / "out"), tmp_path / "checkpoint"
+    with loom.start(place, sink=out) as stream:
+        assert len(stream.scans) == 1
+        stream.process_available()
         broker.kill()
         time.sleep(3)
-        assert query.isActive
+        assert stream.active
         broker.start()
-        send(spark, broker, "outage", bursts[1])
-        query.processAllAvailable()
-    finally:
-        query.stop()
-    send(spark, broker, "outage", bursts[2])
-    writer.trigger(availableNow=True).start().awaitTermination()
-    seen = sorted(row.symbol for row in spark.read.parquet(out).collect())
-    assert seen == sorted(str(10 * burst + i) for burst in range(3) for i in range(5))
+        send(spark, broker, "trades", burst(40, 90))
+        stream.process_available()
+    # One row far behind the others closes all their windows.
+    send(spark, broker, "trades", [*burst(90, 120), *burst(600, 601)])
+    with loom.start(place, sink=out) as stream:
+        stream.process_available()
+    end = BEGIN + timedelta(seconds=500)
+    with loom.run() as batch:
+        for name in QUERIES:
+            expected = closed(batch[name], end)
+            assert len(expected) > 5
+            assert closed(spark.read.parquet(f"{out}/{name}"), end) == expected
+    letters = [json.loads(line) for file in place.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert sorted(letter["record"] for letter in letters) == [""] * 4 + ["junk"] * 4
+    loom.close()
+
+
+def test_answers_of_a_stream_go_to_topics(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    send(spark, broker, "few", [*burst(0, 30), *burst(600, 601)])
+    loom = woven(spark, broker, "few")
+    with loom.start(tmp_path, sink=KafkaSink(broker.servers, "out-{query}")) as stream:
+        stream.process_available()
+    end = BEGIN + timedelta(seconds=500)
+    with loom.run() as batch:
+        for name in ("mean", "total"):
+            columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in batch[name].schema)
+            found = Kafka(broker.servers, f"out-{name}", columns).read(spark).drop(CORRUPT)
+            assert closed(found, end) == closed(batch[name], end) != []
+    loom.close()

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, StringType, StructType
 
 from weft.errors import RunError, SourceError, WeftError
-from weft.io.sources import reason
+from weft.io.arrivals import CORRUPT
+from weft.io.sources import reason, schema_of
 
 T = TypeVar("T")
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-CORRUPT = "__weft_corrupt"
 RECORD, END = "__weft_record", "__weft_end"
 SERVERS = "kafka.bootstrap.servers"
 VALUES = ("json",)
@@ -75,21 +75,10 @@ class Kafka:
 
     def fields(self) -> StructType:
         """The schema that records have."""
-        fields = read_ddl(self.schema, self.topic) if isinstance(self.schema, str) else self.schema
+        fields = schema_of(self.topic, self.schema) if isinstance(self.schema, str) else self.schema
         if CORRUPT in (name.lower() for name in fields.names):
             raise SourceError(f"topic '{self.topic}' has a column '{CORRUPT}', which Weft needs: rename it.")
         return fields
-
-
-def read_ddl(text: str, topic: str) -> StructType:
-    """The columns that a text such as `ts timestamp, price double` names."""
-    try:
-        found = StructType.fromDDL(text)
-    except PySparkException as error:
-        raise SourceError(f"cannot read the schema of topic '{topic}': {reason(error)}") from error
-    if not isinstance(found, StructType):
-        raise SourceError(f"the schema of topic '{topic}' is no list of columns: write ts timestamp, price double.")
-    return found
 
 
 def parsed(records: DataFrame, fields: StructType) -> DataFrame:
@@ -128,6 +117,19 @@ def raw_text(value: Column) -> Column:
     # A setting of the session decides whether Spark breaks base64 into lines.
     encoded = F.translate(F.base64(value), "\r\n", "")
     return F.coalesce(F.when(F.is_valid_utf8(text), text).otherwise(encoded), F.lit(""))
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """A topic that the answers of a stream go to, as `write_kafka` writes them; `{query}` in it is the query's name."""
+
+    servers: str
+    topic: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def write(self, rows: DataFrame, query_column: str) -> None:
+        """Write rows of queries that one column names."""
+        write_kafka(rows, query_column, self.servers, self.topic, self.options)
 
 
 def write_kafka(
