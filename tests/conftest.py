@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fixtures.kafka.broker import Broker
+from tests.fixtures.kafka.jars import MissingError, connector
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -44,11 +47,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The one session of the test run: two cores, few partitions, UTC."""
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """The one session of the test run: two cores, few partitions, UTC; with the connector to Kafka if a test asks."""
     from weft.spark.session import local_session
 
     options = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"}
-    session = local_session("weft-tests", cores="2", **options)
+    session = local_session("weft-tests", cores="2", **options, **kafka_options(request.session.items))
     yield session
     session.stop()
+
+
+def kafka_options(items: list[pytest.Item]) -> dict[str, str]:
+    """What the session needs for the Kafka tests among the chosen ones; nothing where the jars cannot be had."""
+    if not any(item.get_closest_marker("kafka") for item in items):
+        return {}
+    try:
+        return {"spark.jars": connector()}
+    except MissingError:  # the broker's fixture skips those tests, and says why
+        return {}
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka broker of this machine alone; tests that ask for it are skipped where its jars cannot be had."""
+    try:
+        made = Broker(tmp_path_factory.mktemp("kafka"))
+    except MissingError as error:
+        pytest.skip(str(error))
+    made.start()
+    yield made
+    made.kill()

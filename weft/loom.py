@@ -24,6 +24,7 @@ from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.arrivals import Arrival, delay_of
 from weft.io.formats import absolute
+from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink, make_sink, stream_sink
 from weft.io.sources import Files, locate_files, opened
 from weft.model.plan import SharedPlan, check_plan
@@ -280,7 +281,7 @@ class Loom:
     def start(
         self,
         checkpoint: str | PathLike[str],
-        sink: str | Mapping[str, str] | Sink | Receiver,
+        sink: str | Mapping[str, str] | Sink | KafkaSink | Receiver,
         queries: Iterable[str] | None = None,
         trigger: str | None = None,
         future: str | None = "1 day",
@@ -291,9 +292,10 @@ class Loom:
         """Run the queries as a stream: answers of a window come when the watermark has closed it, each once.
 
         `checkpoint` is a folder for its state: a start with the same queries goes on from there. A sink is as in `run`,
-        or "console", "memory", or a function of a query's name, its new rows and the trigger's number. `trigger` is
-        None (as fast as it can), "10 seconds", or "available" for what is there, and then the stream ends. Rows that
-        cannot be used, or whose clock is ahead by more than `future`, go to `dead_letters`, a folder of JSON lines.
+        or "console", "memory", a `KafkaSink`, or a function of a query's name, its new rows and the trigger's number.
+        `trigger` is None (as fast as it can), "10 seconds", or "available" for what is there, and then the stream ends.
+        Rows that cannot be used, or whose clock is ahead by more than `future`, go to `dead_letters`, a folder of JSON
+        lines.
         """
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))

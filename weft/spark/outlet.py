@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from weft.errors import RunError
+from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.spark.batch import QUERY, Part
 from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
@@ -162,6 +163,17 @@ class Folders:
         self.files.delete_dir(staging)
 
 
+class Topics:
+    """Writes records to Kafka. At least once: a trigger that is repeated after a crash writes its records again."""
+
+    def __init__(self, sink: KafkaSink):
+        self.sink = sink
+
+    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        for group in by_schema(parts):
+            self.sink.write(union(group), QUERY)
+
+
 class Letters:
     """Writes dead letters as lines of JSON, each trigger once."""
 
@@ -209,10 +221,12 @@ def write_json(files: fs.FileSystem, path: str, value: dict) -> None:
     files.move(f"{path}.partial", path)
 
 
-def outlet_for(sink: Sink | Receiver | Memory, identity: str, scan: str) -> Outlet:
+def outlet_for(sink: Sink | KafkaSink | Receiver | Memory, identity: str, scan: str) -> Outlet:
     """The outlet of a sink for one scan."""
     if isinstance(sink, Memory):
         return sink
+    if isinstance(sink, KafkaSink):
+        return Topics(sink)
     if callable(sink):
         return Calling(sink)
     if sink.format == "noop":

@@ -12,6 +12,7 @@ from pyspark.sql.streaming import DataStreamWriter
 from weft.errors import RunError
 from weft.io.arrivals import Arrival
 from weft.io.formats import absolute
+from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import reason
 from weft.model.plan import SharedPlan
@@ -30,7 +31,7 @@ class Wanted:
     """How a stream shall run: where its state and its answers go, how often, and which clocks are believed."""
 
     checkpoint: str
-    sink: Sink | Receiver
+    sink: Sink | KafkaSink | Receiver
     trigger: str | None = None
     future: int | None = None
     dead_letters: str | None = None
@@ -60,7 +61,7 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages
 
 
 def writers_of(spark: SparkSession, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival], wanted: Wanted,
-               sink: Sink | Receiver | Memory, page: Checkpoint, ansi: bool) -> Iterator[tuple]:
+               sink: Sink | KafkaSink | Receiver | Memory, page: Checkpoint, ansi: bool) -> Iterator[tuple]:
     """For each scan its name, its queries, what it counts, and what starts it."""
     for i, scan in enumerate(stages):
         arrival, name = arrivals[scan.partial.source], f"scan-{i}"
