@@ -23,6 +23,7 @@ from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.arrivals import Arrival, delay_of
+from weft.io.feeds import feed_of
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink, make_sink, stream_sink
@@ -117,15 +118,17 @@ class Loom:
     ) -> None:
         """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time.
 
-        `schema` names the columns and types of files, where there are none yet to look into. `watermark` says how late
+        With the format "kafka" the path is a topic, with "socket" a host and port; "rate" counts by itself. `schema`
+        names the columns and types of what is read, where no file is there yet to look into. `watermark` says how late
         rows may come when the source is a stream ("10 minutes").
         """
         if not NAME.fullmatch(name):
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
-        files = locate_files(str(data), format, options) if isinstance(data, str | PathLike) else None
-        frame, arriving = opened(self.spark, name, files or data, schema)
+        feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
+        files = locate_files(str(data), format, options) if not feed and isinstance(data, str | PathLike) else None
+        frame, arriving = opened(self.spark, name, files or feed or data, schema)
         known = schema_of(name, frame, time)
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
@@ -309,7 +312,8 @@ class Loom:
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
         stages = self._stages(plan)
         ahead = None if future is None else delay_of(self.spark, future, "future")
-        wanted = Wanted(place, sink if callable(sink) else stream_sink(sink), trigger, ahead, dead_letters)
+        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
+        wanted = Wanted(place, known, trigger, ahead, dead_letters)
         if page is None:
             page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
             keep_checkpoint(place, page)

@@ -13,7 +13,7 @@ from weft.cli.stream_table import StreamTable, build_stream
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
-from weft.io.formats import READABLE, find, is_remote, listed, locate
+from weft.io.formats import FEEDS, READABLE, find, is_remote, listed, locate
 from weft.io.sinks import Sink, make_sink
 from weft.optimize.plan import find_optimizer
 
@@ -100,9 +100,12 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
     if not NAME.fullmatch(name):
         raise ProjectError(f"{FILE}: source '{name}' cannot be named in SQL: use letters, digits and underscores.")
     path, format = required(table, "path", f"sources.{name}."), table.get("format")
-    if format is not None and find(format, READABLE) is None:
-        raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {listed(READABLE)}.")
-    return Source(name, locate(folder, path), table.get("time"), format, dict(flat(table.get("options", {}))),
+    if format is not None and find(format, (*READABLE, *FEEDS)) is None:
+        known = listed((*READABLE, *FEEDS))
+        raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {known}.")
+    fed = format is not None and find(format, FEEDS) is not None
+    place = path if fed else locate(folder, path)
+    return Source(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
                   table.get("watermark"), table.get("schema"))
 
 
@@ -180,7 +183,8 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
 
 def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
-    if not path or is_remote(source.path + path):
+    fed = source.format is not None and find(source.format, FEEDS) is not None
+    if not path or fed or is_remote(source.path + path):
         return
     read, written = Path(source.path).resolve(), Path(path).resolve()
     if read == written or written in read.parents or read in written.parents:

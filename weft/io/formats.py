@@ -23,7 +23,13 @@ NOOP = Format("noop")
 CONSOLE = Format("console")
 MEMORY = Format("memory")
 
+KAFKA = Format("kafka")
+RATE = Format("rate")
+SOCKET = Format("socket")
+
 READABLE: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
+# What is read and is no file.
+FEEDS: tuple[Format, ...] = (KAFKA, RATE, SOCKET)
 WRITABLE: tuple[Format, ...] = (*READABLE, NOOP)
 # What a stream may write to besides.
 SHOWN: tuple[Format, ...] = (CONSOLE, MEMORY)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from weft.errors import RunError
 from weft.io.formats import NOOP, SHOWN, WRITABLE, Format, absolute, find, listed
-from weft.io.kafka import KafkaSink
 
 # What a sink writes must read back as it was: a CSV source expects a line of names.
 WRITE_OPTIONS = {"csv": {"header": "true"}}
@@ -48,9 +47,9 @@ def named_format(name: str) -> Format:
     return chosen
 
 
-def stream_sink(sink: str | Mapping[str, str] | Sink | KafkaSink) -> Sink | KafkaSink:
-    """The sink of a stream that the caller spelled: also "console" and "memory", which need no folder, and a topic."""
-    if isinstance(sink, Sink | KafkaSink):
+def stream_sink(sink: str | Mapping[str, str] | Sink) -> Sink:
+    """The sink of a stream that the caller spelled: also "console" and "memory", which need no folder."""
+    if isinstance(sink, Sink):
         return sink
     if isinstance(sink, str):
         shown = find(sink, (*SHOWN, NOOP))
