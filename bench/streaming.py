@@ -8,13 +8,19 @@ Each trigger is one file of trades. Rates are rows over the median of the trigge
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import statistics
 import tempfile
+import threading
 import time
+from functools import partial
 from pathlib import Path
 
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -129,6 +135,53 @@ def ranges(spark: SparkSession, folder: str) -> list[dict]:
     return [weft(spark, folder, f"range {r} s", [r]) for r in (600, 6000, 600, 6000)]
 
 
+def soak(spark: SparkSession, folder: str, minutes: float) -> list[dict]:
+    """A stream that runs on and on: memory of all its processes, state and trigger times, minute by minute."""
+    shutil.rmtree(folder)
+    Path(folder).mkdir()
+    loom, stop = weaving(spark, folder, [600, 1200, 2400, 6000]), threading.Event()
+    frame = spark.range(20_000).selectExpr("id", f"concat('S', CAST(pmod(hash(id), {KEYS}) AS STRING)) symbol",
+                                           "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size").toPandas()
+
+    def feed() -> None:
+        for i in itertools.count():
+            if stop.wait(2.0):
+                return
+            micros = BEGIN + i * 60_000_000 + frame["id"] * 3000  # a file is a minute of trades
+            table = pa.table({"ts": pa.array(micros, pa.timestamp("us", "UTC")), "symbol": frame["symbol"],
+                              "price": frame["price"], "size": frame["size"]})
+            Path(folder, f"{i:06d}").mkdir()
+            pq.write_table(table, f"{folder}/{i:06d}/.rows.parquet")
+            Path(f"{folder}/{i:06d}/.rows.parquet").rename(f"{folder}/{i:06d}/rows.parquet")
+
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
+        feeder = threading.Thread(target=feed, daemon=True)
+        feeder.start()
+        stream = loom.start(place, "noop", trigger="2 seconds")
+        found = [watched(stream, minute) for minute in range(1, int(minutes) + 1)]
+        stop.set()
+        stream.stop()
+    loom.close()
+    return found
+
+
+def watched(stream, minute: int) -> dict:
+    """What a stream is like after another minute."""
+    if stream.await_end(60):
+        raise SystemExit("the stream has ended")
+    me = psutil.Process()
+    kinds = {"driver": [me], "java": [], "workers": []}
+    for child in me.children(recursive=True):
+        kinds["java" if "java" in child.name() else "workers"].append(child)
+    last = json.loads(stream.scans[0].query.lastProgress.json)
+    row = {"minute": minute, "batch": last["batchId"], "seconds": last["durationMs"]["triggerExecution"] / 1000,
+           "state_bytes": sum(o["memoryUsedBytes"] for o in last["stateOperators"]),
+           "state_rows": sum(o["numRowsTotal"] for o in last["stateOperators"]),
+           **{f"{kind}_mib": round(sum(p.memory_info().rss for p in found) / 2**20) for kind, found in kinds.items()}}
+    print(row, flush=True)
+    return row
+
+
 def main() -> None:
     """Run, print and keep."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -136,8 +189,10 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=500_000)
     options.add_argument("--only", default="windows,ranges")
     options.add_argument("--partitions", default="2")
+    options.add_argument("--minutes", type=float, default=30)
     given = options.parse_args()
-    spark = local_session("streaming", **{PARTITIONS: given.partitions})
+    memory = {"spark.driver.memory": "2g"} if given.only == "soak" else {}
+    spark = local_session("streaming", **{PARTITIONS: given.partitions}, **memory)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     folder = tempfile.mkdtemp(prefix="weft-streaming-")
@@ -146,7 +201,8 @@ def main() -> None:
         make_trades(spark, folder, given.triggers, given.rows)
         for part in given.only.split(","):
             rows = []
-            for row in {"windows": windows, "ranges": ranges}[part](spark, folder):
+            parts = {"windows": windows, "ranges": ranges, "soak": partial(soak, minutes=given.minutes)}
+            for row in parts[part](spark, folder):
                 print(row, flush=True)
                 rows.append(row)
             kept[part] = {"rows": given.rows, "partitions": given.partitions, "found": rows,
