@@ -20,7 +20,7 @@ from weft.io.sinks import Sink
 from weft.spark.batch import QUERY, Part
 from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
 from weft.spark.state import ANSWERS, PART
-from weft.spark.stream import DEAD_PART, Arrived, Flow
+from weft.spark.stream import DEAD_PART, Arrived, Expected
 
 # What a user's function gets: the query's name, its new rows, and the number of the trigger.
 Receiver = Callable[[str, DataFrame, int], None]
@@ -33,14 +33,15 @@ class Outlet(Protocol):
         """Deliver them; called again with the same number after a crash."""
 
 
-def deliver(flow: Flow, outlet: Outlet, dead: Letters) -> Callable[[DataFrame, int], None]:
+def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters) -> Callable[[DataFrame, int], None]:
     """What Spark calls with the answers of each trigger."""
 
     def take(batch: DataFrame, number: int) -> None:
-        with held(batch, len(flow.parts) > 1):
+        with held(batch, len(expected) > 1):
             found = Observation()
             lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
-            outlet(flow.arrived(batch.observe(found, lost)), number)
+            watched = batch.observe(found, lost)
+            outlet(tuple(part.arrived(watched) for part in expected), number)
             if found.get["dead"]:
                 dead(batch, number)
 
