@@ -140,8 +140,9 @@ def soak(spark: SparkSession, folder: str, minutes: float) -> list[dict]:
     shutil.rmtree(folder)
     Path(folder).mkdir()
     loom, stop = weaving(spark, folder, [600, 1200, 2400, 6000]), threading.Event()
-    frame = spark.range(20_000).selectExpr("id", f"concat('S', CAST(pmod(hash(id), {KEYS}) AS STRING)) symbol",
-                                           "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size").toPandas()
+    made = spark.range(20_000).selectExpr("id", f"concat('S', CAST(pmod(hash(id), {KEYS}) AS STRING)) symbol",
+                                          "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
+    frame = made.toPandas()
 
     def feed() -> None:
         for i in itertools.count():

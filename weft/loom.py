@@ -38,6 +38,7 @@ from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_ke
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
 from weft.spark.checkpoint import Checkpoint, keep_checkpoint, open_checkpoint
+from weft.spark.connect import refuse_out_of_reach
 from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
@@ -314,6 +315,7 @@ class Loom:
         ahead = None if future is None else delay_of(self.spark, future, "future")
         known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
         wanted = Wanted(place, known, trigger, ahead, dead_letters)
+        refuse_out_of_reach(self.spark, wanted.sink)
         if page is None:
             page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
             keep_checkpoint(place, page)

@@ -21,7 +21,7 @@ from weft.io.sinks import Sink
 from weft.spark.batch import QUERY, Part
 from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
 from weft.spark.state import ANSWERS, PART
-from weft.spark.stream import DEAD_PART, Arrived, Flow
+from weft.spark.stream import DEAD_PART, Arrived, Expected
 
 # What a user's function gets: the query's name, its new rows, and the number of the trigger.
 Receiver = Callable[[str, DataFrame, int], None]
@@ -34,14 +34,18 @@ class Outlet(Protocol):
         """Deliver them; called again with the same number after a crash."""
 
 
-def deliver(flow: Flow, outlet: Outlet, dead: Letters) -> Callable[[DataFrame, int], None]:
-    """What Spark calls with the answers of each trigger."""
+def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
+            suspect: bool = False) -> Callable[[DataFrame, int], None]:
+    """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
+
+    several = len(expected) > 1 or suspect or isinstance(outlet, Calling)
 
     def take(batch: DataFrame, number: int) -> None:
-        with held(batch, len(flow.parts) > 1):
+        with held(batch, several):
             found = Observation()
             lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
-            outlet(flow.arrived(batch.observe(found, lost)), number)
+            watched = batch.observe(found, lost)
+            outlet(tuple(part.arrived(watched) for part in expected), number)
             if found.get["dead"]:
                 dead(batch, number)
 
@@ -50,7 +54,7 @@ def deliver(flow: Flow, outlet: Outlet, dead: Letters) -> Callable[[DataFrame, i
 
 @contextmanager
 def held(batch: DataFrame, several: bool) -> Iterator[None]:
-    """Keep a trigger's answers while several parts read them: reading them again would fold them again."""
+    """Keep a trigger's answers while they are read several times: each time they would be folded again."""
     if not several:
         yield
         return

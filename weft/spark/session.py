@@ -29,11 +29,11 @@ JAVA_OPTIONS = (*ARROW_OPTIONS, *LOG_OPTIONS)
 
 
 def active_or_local(app: str = "weft", **options: str) -> SparkSession:
-    """The active session, else the one that spark-submit asks for, else a new local one."""
+    """The active session, else the one that spark-submit or SPARK_REMOTE asks for, else a new local one."""
     if active := SparkSession.getActiveSession():
         return active
     # A master that is set here would win over the one given to spark-submit, and the cluster would stand idle.
-    return SparkSession.builder.getOrCreate() if is_submitted() else local_session(app, **options)
+    return SparkSession.builder.getOrCreate() if is_submitted() or is_remote() else local_session(app, **options)
 
 
 def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkSession:
@@ -100,6 +100,11 @@ def machine_memory() -> int:
 def is_submitted() -> bool:
     """Whether spark-submit runs this program, so that Java runs already and the settings are given."""
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT"))
+
+
+def is_remote() -> bool:
+    """Whether the user names a Connect server, so that Java runs there."""
+    return bool(os.environ.get("SPARK_REMOTE"))
 
 
 def require_java() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from zipfile import ZipFile, ZipInfo
+
+from weft.spark import carry
 
 # The first moment a zip can name, and no compression: equal packages give equal zips, whatever the day or the zlib.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -34,6 +37,15 @@ def package_zip(path: str | PathLike[str] = "weft.zip") -> str:
         for name, data in held:
             archive.writestr(entry(name), data)
     return str(path)
+
+
+def carried(function: Callable[..., Any]) -> carry.Carried:
+    """The function with all of Weft: a Connect server's own Python gets none of the files that a session adds."""
+    from pyspark import cloudpickle
+
+    ship_by_value(carry)
+    sources = {name: data.decode() for name, data in contents(files("weft"), "weft/") if name.endswith(".py")}
+    return carry.Carried("weft", sources, cloudpickle.dumps(function))
 
 
 def contents(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

@@ -17,6 +17,7 @@ from weft.io.sinks import Sink
 from weft.io.sources import reason
 from weft.model.plan import SharedPlan
 from weft.spark.checkpoint import Checkpoint
+from weft.spark.connect import sendable
 from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
 from weft.spark.running import Stream, started, triggered
 from weft.spark.session import set_for_a_while
@@ -68,12 +69,12 @@ def writers_of(spark: SparkSession, stages: tuple[ScanStages, ...], arrivals: Ma
         flow = flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
         outlet = outlet_for(sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
-        yield name, queries, flow.labels, writer_of(flow, outlet, wanted, name)
+        yield name, queries, flow.labels, writer_of(spark, flow, outlet, wanted, name)
 
 
-def writer_of(flow: Flow, outlet: Outlet, wanted: Wanted, name: str) -> DataStreamWriter:
+def writer_of(spark: SparkSession, flow: Flow, outlet: Outlet, wanted: Wanted, name: str) -> DataStreamWriter:
     """What starts a scan."""
     dead = Letters(f"{wanted.letters}/{name}")
     writer = flow.frame.writeStream.outputMode("append").queryName(f"weft {name}").foreachBatch(
-        deliver(flow, outlet, dead))
+        sendable(spark, deliver(flow.parts, outlet, dead, flow.suspect)))
     return triggered(writer.option("checkpointLocation", f"{wanted.checkpoint.rstrip('/')}/{name}"), wanted.trigger)

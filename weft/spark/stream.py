@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from weft.final.bucket import from_bytes
-from weft.io.arrivals import DELAY, TIME, faults, letters, usable
+from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, letters, usable
 from weft.slicing import slice_end, slice_start
 from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
@@ -19,7 +19,7 @@ from weft.spark.final import answer_schema
 from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
 from weft.spark.state import ANSWERS, COUNT, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
-from weft.stages.definition import FinalStage, PartialStage
+from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
 END = "slice_end"
 # The number of dead letters among the parts of a trigger, and the names of what is observed of a trigger.
@@ -57,16 +57,31 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """An answer stage whose answers come with each trigger. It holds no DataFrame, so it goes wherever they arrive."""
+
+    partial: PartialStage
+    final: FinalStage
+    stage: AnswerStage
+    number: int
+    schema: StructType
+
+    def arrived(self, batch: DataFrame) -> Arrived:
+        """The part over the answers of one trigger."""
+        return Arrived(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+
+
+@dataclass(frozen=True)
 class Flow:
-    """A scan as a stream: its DataFrame of answers as bytes, the parts that they are of, and what is counted."""
+    """A scan as a stream: its DataFrame of answers as bytes, the parts that they are of, and what is counted.
+
+    Of a `suspect` source records are known that did not parse.
+    """
 
     frame: DataFrame
-    parts: tuple[Arrived, ...]
+    parts: tuple[Expected, ...]
     labels: dict[str, tuple[str, ...]]
-
-    def arrived(self, batch: DataFrame) -> tuple[Arrived, ...]:
-        """The parts over the answers of one trigger."""
-        return tuple(replace(part, slices=batch) for part in self.parts)
+    suspect: bool = False
 
 
 def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None, partitions: int,
@@ -83,7 +98,8 @@ def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None,
                                     f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
                                     f"CAST(value AS BINARY) AS {ANSWERS}")
     labels = labels_of(parts)
-    return Flow(observed(answers.union(dead), labels), parts, {name: queries for name, (queries, _) in labels.items()})
+    counted = {name: queries for name, (queries, _) in labels.items()}
+    return Flow(observed(answers.union(dead), labels), parts, counted, CORRUPT in source.columns)
 
 
 def moment(stage: PartialStage) -> str:
@@ -104,7 +120,7 @@ def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     return cut.groupBy(*keys_of(stage), SLICE, END, *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
-def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Arrived, ...]:
+def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Expected, ...]:
     """The answer stages of a scan and of those derived from it, as they are numbered in its answers."""
     listed = [(stages, tree, stage) for stages in scan.nodes for tree in stages.trees for stage in tree.answers]
     numbered = [(each, part) for each in woven for part in each.node.parts]
@@ -114,7 +130,7 @@ def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> t
         types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}
         keys = StructType([replaced(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
         schema = answer_schema(keys, stages.partial, part.final, types)
-        made.append(Arrived(slices, stages.partial, tree.final, stage, number=part.number, schema=schema))
+        made.append(Expected(stages.partial, tree.final, stage, part.number, schema))
     return tuple(made)
 
 
@@ -123,7 +139,7 @@ def replaced(field: StructField, name: str) -> StructField:
     return StructField(name, field.dataType, field.nullable)
 
 
-def labels_of(parts: tuple[Arrived, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
+def labels_of(parts: tuple[Expected, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
     """What is counted: by name the queries whose answers it counts, and the condition of the rows that count them."""
     found: dict[tuple[int, ...], list[str]] = {}
     for part in parts:
