@@ -37,7 +37,7 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
-from weft.spark.checkpoint import Checkpoint, keep_checkpoint, open_checkpoint
+from weft.spark.checkpoint import Checkpoint, open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
 from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
@@ -318,7 +318,6 @@ class Loom:
         refuse_out_of_reach(self.spark, wanted.sink)
         if page is None:
             page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
-            keep_checkpoint(place, page)
         page.require_shapes(place, stages)
         return start_stream(self.spark, plan, stages, self._arrivals, wanted, page, self._ansi)
 

@@ -21,8 +21,10 @@ from weft.testing.tables import SCHEMA, Shape, rows_of
 
 DELAY = timedelta(seconds=4)
 TRADES = "ts timestamp, symbol string, venue string, price double, size bigint"
-VOLUME = "SELECT symbol, window.end AS at, sum(size) AS volume FROM trades GROUP BY symbol, window(ts, '20 s', '5 s')"
-HIGH = "SELECT symbol, window.end AS at, max(price) AS high FROM trades GROUP BY symbol, window(ts, '40 s', '10 s')"
+VOLUME = ("SELECT symbol, window.end AS at, sum(size) AS volume FROM trades "
+          "GROUP BY symbol, window(ts, '20 seconds', '5 seconds')")
+HIGH = ("SELECT symbol, window.end AS at, max(price) AS high FROM trades "
+        "GROUP BY symbol, window(ts, '40 seconds', '10 seconds')")
 
 
 @pytest.fixture(params=["filters", "shards"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -16,7 +16,7 @@ from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import reason
 from weft.model.plan import SharedPlan
-from weft.spark.checkpoint import Checkpoint
+from weft.spark.checkpoint import Checkpoint, keep_checkpoint
 from weft.spark.connect import sendable
 from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
 from weft.spark.running import Stream, started, triggered
@@ -55,18 +55,25 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages
     sink = memory or wanted.sink
     with set_for_a_while(spark, {**SETTINGS, PARTITIONS: str(page.partitions)}):
         try:
-            writers = list(writers_of(spark, stages, arrivals, wanted, sink, page, ansi))
-            return started(writers, plan, memory)
+            flows = [flow_for(spark, scan, arrivals, wanted, page, ansi) for scan in stages]
+            keep_checkpoint(wanted.checkpoint, page)  # before anything starts, and only if all of it can
+            return started(list(writers_of(spark, flows, wanted, sink, page)), plan, memory)
         except PySparkException as error:
             raise RunError(f"Spark could not start the stream: {reason(error)}") from error
 
 
-def writers_of(spark: SparkSession, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival], wanted: Wanted,
-               sink: Sink | KafkaSink | Receiver | Memory, page: Checkpoint, ansi: bool) -> Iterator[tuple]:
-    """For each scan its name, its queries, what it counts, and what starts it."""
-    for i, scan in enumerate(stages):
-        arrival, name = arrivals[scan.partial.source], f"scan-{i}"
-        flow = flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
+def flow_for(spark: SparkSession, scan: ScanStages, arrivals: Mapping[str, Arrival], wanted: Wanted, page: Checkpoint,
+             ansi: bool) -> Flow:
+    """A scan over its source as a stream."""
+    arrival = arrivals[scan.partial.source]
+    return flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
+
+
+def writers_of(spark: SparkSession, flows: Sequence[Flow], wanted: Wanted, sink: Sink | KafkaSink | Receiver | Memory,
+               page: Checkpoint) -> Iterator[tuple]:
+    """For each flow its name, its queries, what it counts, and what starts it."""
+    for i, flow in enumerate(flows):
+        name = f"scan-{i}"
         outlet = outlet_for(sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         yield name, queries, flow.labels, writer_of(spark, flow, outlet, wanted, name)
