@@ -51,9 +51,9 @@ class Checkpoint:
                  (("adds", new), ("leaves out", gone), ("changes", changed), ("changes the watermark of", waits))
                  if names]
         if words:
-            raise RunError(f"the checkpoint '{path}' was made for other queries: this start {', '.join(words)}. Its state "
-                           "answers its own queries only. Start again with the queries as they were, or give these "
-                           "ones a checkpoint and a sink of their own.")
+            raise RunError(f"the checkpoint '{path}' was made for other queries: this start {', '.join(words)}. "
+                           "Its state answers its own queries only. Start again with the queries as they were, "
+                           "or give these ones a checkpoint and a sink of their own.")
 
     def require_shapes(self, path: str, stages: tuple[ScanStages, ...]) -> None:
         """Raises where the same queries would keep another state than the checkpoint holds."""
