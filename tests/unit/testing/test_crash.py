@@ -74,7 +74,7 @@ def put(path):
 
 
 def test_a_kill_takes_all_that_a_process_started():
-    code = "import subprocess as s, time; s.Popen(['sleep', '60'], process_group=0); print(1, flush=True); time.sleep(9)"
+    code = "import subprocess as s, time; s.Popen(['sleep', '9'], process_group=0); print(1, flush=True); time.sleep(9)"
     child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() and len(list(alive(child.pid))) == 2
     kill(child)
