@@ -17,8 +17,9 @@ LATE, WATERMARK = 12.0, 20
 ORIGIN = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
 # How far ahead the last row is: far enough to close every window that holds another one.
 AHEAD = 3600.0
-# Many rows of few keys: the plan then derives the slices of regions from those of users.
-ROWS, REGIONS, USERS = 400, 2, 3
+REGIONS, USERS = 2, 3
+# How many rows files have: a flood at first, so that the plan derives the slices of regions from those of users.
+FLOOD, FLOODED, ROWS = 4000, 4, 300
 
 
 @dataclass
@@ -36,7 +37,8 @@ class Feed:
         for _ in range(count):
             rng = np.random.default_rng([self.seed, self.written])
             self.moment += step(rng)
-            self.put(table_of(rng, self.moment, self.written // 4))
+            size = FLOOD if self.written < FLOODED else int(rng.choice([0, 1, ROWS], p=[0.05, 0.15, 0.8]))
+            self.put(table_of(rng, size, self.moment, self.written // 4))
 
     def end(self) -> float:
         """Write the last file, whose only row closes the windows of all others; gives the watermark after it."""
@@ -59,9 +61,8 @@ def step(rng: np.random.Generator) -> float:
     return float(rng.choice([0.0, 2.0, 5.0, 5.0, 9.0, 75.0], p=[0.1, 0.2, 0.25, 0.25, 0.15, 0.05]))
 
 
-def table_of(rng: np.random.Generator, moment: float, oldest: int) -> pa.Table:
-    """The rows of a file: out of order, now and then none, of users of whom the oldest falls silent by and by."""
-    size = int(rng.choice([0, 1, ROWS], p=[0.05, 0.15, 0.8]))
+def table_of(rng: np.random.Generator, size: int, moment: float, oldest: int) -> pa.Table:
+    """The rows of a file: out of order, of users of whom the oldest falls silent by and by and others come."""
     times = moment - rng.choice([0.0, 1.0], size) * rng.uniform(0.0, LATE, size)
     regions = [f"r{i}" for i in rng.integers(0, REGIONS, size)]
     users = [f"u{oldest + i}" for i in rng.integers(0, USERS, size)]
