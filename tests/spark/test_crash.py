@@ -6,6 +6,6 @@ from weft.testing.crash.run import crash
 
 
 def test_a_killed_stream_answers_once(tmp_path):
-    outcome = crash(tmp_path / "crash", kills=3, seed=7, say=print)
+    outcome = crash(tmp_path / "crash", kills=2, seed=7, say=print)
     assert outcome.ok, outcome.to_dict()
-    assert len(outcome.kills) == 3
+    assert len(outcome.kills) == 2

@@ -21,7 +21,7 @@ WAITING, ARRIVING = 8, 2
 # How many seconds a process may take until it is where it shall be killed, or has ended.
 PATIENCE = 600.0
 # How long after the begin of a phase a kill may come, in seconds: about as long as the phase takes.
-SPREAD = {"source": 0.3, "final": 0.3, "staging": 0.3, "moving": 0.15, "commit": 0.05}
+SPREAD = {"source": 0.5, "final": 0.5, "staging": 1.0, "moving": 0.2, "commit": 0.1}
 # How many triggers a process may do before the one in which it is killed. With none of them nothing would ever be done.
 PATHS = (0, 1, 0, 2)
 Say = Callable[[str], None]
