@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test crash check bench bench-final bench-plans lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -22,6 +22,9 @@ demo: setup               ## run the main job: trades, 40+ queries, Parquet and 
 
 test: setup               ## run the tests: unit, then Spark (ARGS="--cases 2000" for a longer differential run)
 	@$(BIN)/python -m pytest $(ARGS)
+
+crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")
+	@$(BIN)/python -m weft.testing.crash $(ARGS)
 
 check: $(READY)           ## run ruff and mypy
 	@$(BIN)/ruff check .

@@ -1,0 +1,81 @@
+"""The phases of a trigger, told from the files that a stream leaves: they say where it was when it was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.spark.outlet import prefix
+from weft.testing.crash.queries import PARTITIONS, SCAN, STARTED
+
+# Rows are read and sliced; windows are folded; answers are written beside their places; they are moved there; the
+# trigger is noted as done. Besides: before the first trigger of a process, and between two.
+PHASES = ("source", "final", "staging", "moving", "commit")
+OTHERS = ("start", "idle")
+# Spark numbers the stateful operators of a stream from its end.
+FINAL, PARTIAL = "0", "1"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A process and its folders. What is older than the process is left from an earlier one and tells nothing."""
+
+    folder: Path
+    log: Path
+    began: float
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint of the stream's only scan."""
+        return self.folder / "checkpoint" / SCAN
+
+    @property
+    def begun(self) -> int:
+        """The last trigger that was begun, or -1."""
+        return newest(self.checkpoint / "offsets")
+
+    @property
+    def done(self) -> int:
+        """The last trigger that was done, or -1."""
+        return newest(self.checkpoint / "commits")
+
+    def phase(self) -> str:
+        """Where the process is, or was when it was killed."""
+        number = self.begun
+        if not self.log.is_file() or STARTED not in self.log.read_text(errors="replace"):
+            return "start"
+        if number == self.done:
+            return "idle"
+        if not self.kept(PARTIAL, number):
+            return "source"
+        return self.delivering(number) if self.kept(FINAL, number) else "final"
+
+    def delivering(self, number: int) -> str:
+        """Where it is once all answers are made."""
+        if not (self.folder / "out" / f"_weft_staging_{SCAN}").exists():
+            return "commit"
+        return "moving" if any(self.fresh(path) for path in self.published(number)) else "staging"
+
+    def published(self, number: int) -> Iterator[Path]:
+        """The files of a trigger that are in their places."""
+        return (self.folder / "out").glob(f"*/{prefix(number)}*")
+
+    def kept(self, operator: str, number: int) -> bool:
+        """Whether an operator has kept its state of a trigger in all partitions."""
+        state = self.checkpoint / "state" / operator
+        return all(self.fresh(state / str(part) / f"{number + 1}.changelog") for part in range(PARTITIONS))
+
+    def fresh(self, path: Path) -> bool:
+        """Whether this process wrote a file."""
+        with suppress(FileNotFoundError):
+            return path.stat().st_mtime >= self.began
+        return False
+
+
+def newest(folder: Path) -> int:
+    """The highest number that names a file in a folder, or -1."""
+    with suppress(FileNotFoundError):
+        return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)
+    return -1
