@@ -15,6 +15,7 @@ from weft.final.bucket import Node, Part, to_bytes
 from weft.final.merge import is_mergeable
 from weft.final.partition import columns_for
 from weft.final.past import levels_for
+from weft.spark.connect import sendable
 from weft.spark.partial import SLICE
 from weft.stages.build import ScanStages, narrowed, streamed
 from weft.stages.definition import FinalStage, PartialStage
@@ -113,7 +114,8 @@ def bucketed(slices: DataFrame, woven: Sequence[Woven]) -> DataFrame:
     chosen = [bucket_of(each) for each in woven]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
     values = [name for name in slices.columns if name[0] in "kmp" and name[1:].isdigit()]
-    return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(Packer(tuple(woven)), PACKED)
+    packer = sendable(slices.sparkSession, Packer(tuple(woven)))
+    return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
 
 def bucket_of(woven: Woven) -> Column:

@@ -5,8 +5,10 @@ Spark sends this module whole, so it imports nothing of Weft.
 
 from __future__ import annotations
 
+import json
 import pickle
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -17,17 +19,25 @@ from typing import Any
 class Carried:
     """A pickled function that becomes itself again where it is unpickled, its package made importable there first."""
 
-    def __init__(self, package: str, sources: Mapping[str, str], function: bytes):
+    def __init__(self, package: str, sources: bytes, function: bytes):
         self.package, self.sources, self.function = package, sources, function
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, Mapping[str, str], bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, bytes, bytes]]:
         return unpacked, (self.package, self.sources, self.function)
 
+    def __call__(self, *args: Any) -> Any:
+        return unpacked(self.package, self.sources, self.function)(*args)
 
-def unpacked(package: str, sources: Mapping[str, str], function: bytes) -> Callable[..., Any]:
+
+def compressed(texts: Mapping[str, str]) -> bytes:
+    """The texts of a package's modules by their paths, as every task gets them."""
+    return zlib.compress(json.dumps(texts).encode())
+
+
+def unpacked(package: str, sources: bytes, function: bytes) -> Callable[..., Any]:
     """The function itself."""
     if find_spec(package) is None:
-        sys.meta_path.append(Sources(sources))
+        sys.meta_path.append(Sources(json.loads(zlib.decompress(sources))))
     return pickle.loads(function)
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from weft.errors import RunError
 from weft.io.formats import SHOWN
 from weft.io.sinks import Sink
 from weft.spark.ship import carried
-
-Taking = Callable[[DataFrame, int], None]
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -29,6 +27,7 @@ def refuse_out_of_reach(spark: SparkSession, sink: Any) -> None:
                        "would show nothing here: write to a folder, or give a function that sends them on.")
 
 
-def sendable(spark: SparkSession, take: Taking) -> Any:
-    """What Spark calls with the answers of a trigger; over Connect it takes Weft along to the server's Python."""
-    return carried(take) if is_connect(spark) else take
+def sendable(spark: SparkSession, function: Callable[..., Any]) -> Any:
+    """A function for a stream. Over Connect it takes Weft along: neither the server's own Python nor the workers of a
+    trigger, which has a session of its own, get the files that were added to the stream's session."""
+    return carried(function) if is_connect(spark) else function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike
@@ -39,13 +40,24 @@ def package_zip(path: str | PathLike[str] = "weft.zip") -> str:
     return str(path)
 
 
-def carried(function: Callable[..., Any]) -> carry.Carried:
-    """The function with all of Weft: a Connect server's own Python gets none of the files that a session adds."""
+def pickled(function: Callable[..., Any]) -> bytes:
+    """The function as bytes, as Spark itself would send it."""
     from pyspark import cloudpickle
 
+    return cloudpickle.dumps(function)
+
+
+def carried(function: Callable[..., Any]) -> carry.Carried:
+    """The function with all of Weft, for a Python process that gets none of the files shipped to executors."""
     ship_by_value(carry)
-    sources = {name: data.decode() for name, data in contents(files("weft"), "weft/") if name.endswith(".py")}
-    return carry.Carried("weft", sources, cloudpickle.dumps(function))
+    return carry.Carried("weft", sources(), pickled(function))
+
+
+@cache
+def sources() -> bytes:
+    """The sources of Weft, compressed."""
+    found = contents(files("weft"), "weft/")
+    return carry.compressed({name: data.decode() for name, data in found if name.endswith(".py")})
 
 
 def contents(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

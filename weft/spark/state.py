@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming import StatefulProcessorHandle
 
 from weft.final.bucket import Bucket, Kept, condensed, from_bytes, to_bytes
 from weft.final.past import Blob
+from weft.spark import shell
 from weft.spark.buckets import BUCKET, SLICES, Woven
+from weft.spark.connect import sendable
+from weft.spark.ship import pickled, ship_by_value
 
 # What the operator sends: answers as bytes with the number of their part, and how many there are by window.
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
@@ -25,34 +29,22 @@ Sent = tuple[int, int | None, int | None, int | None, bytes | None]
 
 def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
     """The answers of every window as the watermark closes it."""
-    return packed.groupBy(BUCKET).transformWithStateInPandas(Folder(woven), WIRE, "append", "EventTime")
+    ship_by_value(shell)
+    processor = shell.Shell(pickled(sendable(packed.sparkSession, partial(Folder, woven))))
+    return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
 
 
-class Folder(StatefulProcessor):
+class Folder:
     """Answers windows as slices come and as the watermark rises."""
 
-    def __init__(self, woven: tuple[Woven, ...]):
-        self.woven = woven
+    def __init__(self, woven: tuple[Woven, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.handle, self.kept, self.blobs = handle, kept, Blobs(past)
+        self.home = {bucket: each.node for each in woven for bucket in each.buckets}
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state of the bucket at hand."""
-        self.handle = handle
-        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint")
-        self.blobs = Blobs(handle.getMapState("past", "level int, number bigint", "data binary"))
-        self.home = {bucket: each.node for each in self.woven for bucket in each.buckets}
-
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+    def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new slices and answer."""
         tables = [from_bytes(data) for frame in rows for data in frame[SLICES]]
-        return self.advance(int(key[0]), pa.concat_tables(tables), timerValues.getCurrentWatermarkInMs())
-
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        """Answer as windows slide on, though no slice has come."""
-        expired = expiredTimerInfo.getExpiryTimeInMs()
-        return self.advance(int(key[0]), None, timerValues.getCurrentWatermarkInMs(), expired)
-
-    def close(self) -> None:
-        """Nothing is held beyond the state."""
+        return self.advance(bucket, pa.concat_tables(tables), watermark)
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Answer up to the watermark and keep what later answers need."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from weft.final.bucket import from_bytes
 from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, letters, usable
 from weft.slicing import slice_end, slice_start
+from weft.spark import unpack
 from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
 from weft.spark.final import answer_schema
 from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
+from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, COUNT, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
@@ -45,15 +44,9 @@ class Arrived(Part):
     def wire(self, final: FinalStage) -> DataFrame:
         """The part's answers as arrays."""
         assert self.schema is not None
+        ship_by_value(unpack)
         mine = self.slices.where((F.col(PART) == self.number) & F.col(ANSWERS).isNotNull())
-        return mine.select(ANSWERS).mapInArrow(unpacked, self.schema)
-
-
-def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Answers out of their bytes."""
-    for batch in batches:
-        for data in batch.column(0):
-            yield from from_bytes(data.as_buffer()).to_batches()
+        return mine.select(ANSWERS).mapInArrow(unpack.unpacked, self.schema)
 
 
 @dataclass(frozen=True)

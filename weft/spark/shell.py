@@ -1,0 +1,46 @@
+"""The outside of the stateful operator: what Spark's driver opens to learn which state there is.
+
+It does so in a Python process that gets none of the files shipped to executors. So Spark sends this module whole, and
+it imports nothing of Weft.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+
+class Shell(StatefulProcessor):
+    """Opens the state of the bucket at hand, and leaves the rest to what is pickled within."""
+
+    def __init__(self, inside: bytes):
+        self.inside = inside
+        self.made: Any = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self.handle = handle
+        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint")
+        self.past = handle.getMapState("past", "level int, number bigint", "data binary")
+
+    @property
+    def folder(self) -> Any:
+        """What is within, over the state; not before there is something to fold, so never on the driver."""
+        if self.made is None:
+            self.made = pickle.loads(self.inside)(self.handle, self.kept, self.past)
+        return self.made
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Take new slices and answer."""
+        return self.folder.take(int(key[0]), rows, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        """Answer as windows slide on, though no slice has come."""
+        expired = expiredTimerInfo.getExpiryTimeInMs()
+        return self.folder.advance(int(key[0]), None, timerValues.getCurrentWatermarkInMs(), expired)
+
+    def close(self) -> None:
+        """Nothing is held beyond the state."""
