@@ -51,6 +51,7 @@ from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
 from weft.spark.start import Wanted, partitions_of, start_stream
+from weft.spark.start import refuse_counting as refuse_counting_streams
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
@@ -303,6 +304,7 @@ class Loom:
         """
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
+        refuse_counting_streams(bound.query for bound in workload)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -16,6 +16,7 @@ from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import reason
 from weft.model.plan import SharedPlan
+from weft.model.query import Query
 from weft.spark.checkpoint import Checkpoint
 from weft.spark.connect import sendable
 from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
@@ -46,6 +47,14 @@ class Wanted:
 def partitions_of(spark: SparkSession) -> int:
     """How many partitions, and buckets of keys, a new stream has."""
     return int(str(spark.conf.get(PARTITIONS)))
+
+
+def refuse_counting(queries: Iterable[Query]) -> None:
+    """Raise where a query counts rows: a stream does not number them."""
+    names = [query.name for query in queries if query.window.counts_rows]
+    if names:
+        raise RunError(f"a stream cannot answer {', '.join(names)}: a window of ROWS counts rows, which runs in "
+                       "batches only. Leave such queries out, give them a window of time, or use loom.run.")
 
 
 def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival],
