@@ -39,6 +39,7 @@ from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
 from weft.spark.checkpoint import Checkpoint, keep_checkpoint, open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
+from weft.spark.counted_stream import require_countable
 from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
@@ -51,7 +52,6 @@ from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
 from weft.spark.start import Wanted, partitions_of, start_stream
-from weft.spark.start import refuse_counting as refuse_counting_streams
 from weft.spark.verify import Verification, verify
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
@@ -304,7 +304,7 @@ class Loom:
         """
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
-        refuse_counting_streams(bound.query for bound in workload)
+        require_countable(workload)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -16,9 +16,9 @@ from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import reason
 from weft.model.plan import SharedPlan
-from weft.model.query import Query
 from weft.spark.checkpoint import Checkpoint
 from weft.spark.connect import sendable
+from weft.spark.counted_stream import counted_flow
 from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
 from weft.spark.running import Stream, started, triggered
 from weft.spark.session import set_for_a_while
@@ -49,14 +49,6 @@ def partitions_of(spark: SparkSession) -> int:
     return int(str(spark.conf.get(PARTITIONS)))
 
 
-def refuse_counting(queries: Iterable[Query]) -> None:
-    """Raise where a query counts rows: a stream does not number them."""
-    names = [query.name for query in queries if query.window.counts_rows]
-    if names:
-        raise RunError(f"a stream cannot answer {', '.join(names)}: a window of ROWS counts rows, which runs in "
-                       "batches only. Leave such queries out, give them a window of time, or use loom.run.")
-
-
 def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages, ...], arrivals: Mapping[str, Arrival],
                  wanted: Wanted, page: Checkpoint, ansi: bool) -> Stream:
     """Start every scan of a plan, or none."""
@@ -75,7 +67,8 @@ def writers_of(spark: SparkSession, stages: tuple[ScanStages, ...], arrivals: Ma
     """For each scan its name, its queries, what it counts, and what starts it."""
     for i, scan in enumerate(stages):
         arrival, name = arrivals[scan.partial.source], f"scan-{i}"
-        flow = flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
+        flowing = counted_flow if scan.partial.counts_rows else flow_of
+        flow = flowing(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
         outlet = outlet_for(sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         yield name, queries, flow.labels, writer_of(spark, flow, outlet, wanted, name)

@@ -20,6 +20,7 @@ from weft.spark.buckets import BUCKET, SLICES, Woven
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
 WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
+LATE_PART = -2  # stands for a part where late rows are counted
 Sent = tuple[int, int | None, int | None, int | None, bytes | None]
 
 

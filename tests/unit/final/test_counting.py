@@ -140,14 +140,14 @@ def test_rows_are_sent_only_where_a_window_ends_and_kept_only_as_far_as_windows_
 
 def test_waiting_rows_are_moved_seldom_and_lie_in_few_chunks():
     store, most = Shelf(), 0
-    for second in range(0, 3000):
+    for second in range(3000):
         waiting = Waiting(store, 0, AT)
         assert sum(part.num_rows for part in waiting.passed(second * SECOND)) == (second > 600)
         waiting.wait(table([("a", second + 600, 1)]), second * SECOND)
         waiting.save()
         most = max(most, len(waiting.listed))
     assert most < 40
-    assert store.moved < 3000 * 5000  # a chunk of all that waits is 18,000 bytes, and would be read and written each time
+    assert store.moved < 3000 * 5000  # one chunk of all that waits would be read and written: 36,000 bytes
 
 
 def test_rows_of_another_type_are_refused():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from weft.errors import RunError
-from weft.spark.start import refuse_counting
-from weft.sql import SourceSchema, parse_query
-
-TRADES = {"trades": SourceSchema("trades", (("ts", "timestamp"), ("price", "double")), "ts")}
+from weft.model.window import Window, rows_window
+from weft.spark.counted_stream import require_countable
 
 
-def test_windows_that_count_rows_are_refused():
-    timed, counted = (parse_query(name, f"SELECT avg(price) FROM trades [{window}]", TRADES).query
-                      for name, window in (("timed", "RANGE 5 min"), ("counted", "ROWS 5")))
-    refuse_counting([timed])
-    with pytest.raises(RunError, match="a stream cannot answer counted: a window of ROWS counts rows"):
-        refuse_counting([timed, counted])
+def bound(window: Window, kind: str) -> SimpleNamespace:
+    return SimpleNamespace(query=SimpleNamespace(name="q", window=window, keys=("k",)), key_types=(kind,))
+
+
+def test_rows_are_not_counted_by_keys_whose_equal_values_differ_in_bytes():
+    require_countable([bound(rows_window(5, 1), "double"), bound(rows_window(5, 1), "struct<a:int>"),
+                       bound(Window(5, 1), "struct<a:double>")])
+    for kind in ("struct<a:double>", "array<float>", "map<string,int>"):
+        with pytest.raises(RunError, match=r"cannot count the rows of 'q' by k, which is .*: group by its fields"):
+            require_countable([bound(rows_window(5, 1), kind)])
