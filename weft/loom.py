@@ -39,6 +39,7 @@ from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
 from weft.spark.checkpoint import Checkpoint, open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
+from weft.spark.counted_stream import require_countable
 from weft.spark.functions import check_name, check_partials
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
@@ -303,6 +304,7 @@ class Loom:
         """
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
+        require_countable(workload)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)

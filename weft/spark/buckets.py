@@ -111,18 +111,17 @@ def rotated(value: int, by: int) -> int:
 
 def bucketed(slices: DataFrame, woven: Sequence[Woven]) -> DataFrame:
     """The slices with their bucket, once for each grouping, packed into few rows."""
-    chosen = [bucket_of(each) for each in woven]
+    chosen = [bucket_of([f"k{i}" for i in each.keys], each.buckets) for each in woven]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
     values = [name for name in slices.columns if name[0] in "kmp" and name[1:].isdigit()]
     packer = sendable(slices.sparkSession, Packer(tuple(woven)))
     return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
 
-def bucket_of(woven: Woven) -> Column:
-    """The bucket of a slice's key."""
-    ids = ", ".join(map(str, woven.buckets))
-    keys = ", ".join(f"k{i}" for i in woven.keys)
-    return F.expr(f"get(array({ids}), pmod(hash({keys}), {len(woven.buckets)}))" if keys else str(woven.buckets[0]))
+def bucket_of(keys: Sequence[str], buckets: Sequence[int]) -> Column:
+    """The bucket of a key that these columns hold."""
+    ids = ", ".join(map(str, buckets))
+    return F.expr(f"get(array({ids}), pmod(hash({', '.join(keys)}), {len(buckets)}))" if keys else str(buckets[0]))
 
 
 @dataclass(frozen=True)
@@ -134,19 +133,28 @@ class Packer:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket and its slices as bytes."""
         held = [batch for batch in batches if batch.num_rows]
-        if not held:
-            return
-        table = pa.Table.from_batches(held).combine_chunks()
-        number = table.column(0).to_numpy()
-        order = np.argsort(number, kind="stable")
-        heads = np.flatnonzero(np.append(True, np.diff(number[order]) != 0))
-        table = table.take(pa.array(order))
         home = {bucket: each for each in self.woven for bucket in each.buckets}
-        for low, high in zip(heads, [*heads[1:], len(order)], strict=True):
-            bucket = int(number[order[low]])
-            data = to_bytes(chosen(table.slice(low, high - low), home[bucket]).combine_chunks())
-            yield pa.record_batch([pa.array([bucket], pa.int32()), pa.array([data], pa.binary())],
-                                  names=[BUCKET, SLICES])
+        for bucket, slices in parted(held):
+            yield packed(bucket, chosen(slices, home[bucket]))
+
+
+def parted(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by their bucket, which the first column names."""
+    if not held:
+        return
+    table = pa.Table.from_batches(held).combine_chunks()
+    number = table.column(0).to_numpy()
+    order = np.argsort(number, kind="stable")
+    heads = np.flatnonzero(np.append(True, np.diff(number[order]) != 0))
+    table = table.take(pa.array(order))
+    for low, high in zip(heads, [*heads[1:], len(order)], strict=True):
+        yield int(number[order[low]]), table.slice(low, high - low)
+
+
+def packed(bucket: int, table: pa.Table) -> pa.RecordBatch:
+    """A row of a bucket and what it gets as bytes."""
+    data = to_bytes(table.combine_chunks())
+    return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([data], pa.binary())], names=[BUCKET, SLICES])
 
 
 def chosen(table: pa.Table, woven: Woven) -> pa.Table:

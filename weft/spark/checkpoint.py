@@ -89,7 +89,7 @@ def shape_of(scan: ScanStages) -> str:
     """A digest of all that decides what the state of a scan holds."""
     pages = [(s.partial.source, s.partial.predicates, s.partial.time, s.partial.time_type, s.partial.keys,
               s.partial.key_types, s.partial.progressions, [c.sql for c in s.partial.columns], s.partial.sharing,
-              [tree.final.windows for tree in s.trees]) for s in scan.nodes]
+              [tree.final.windows for tree in s.trees], s.partial.order) for s in scan.nodes]
     return sha256(repr(pages).encode()).hexdigest()[:32]
 
 

@@ -30,7 +30,11 @@ def micros(time: str, kind: str) -> str:
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
-    rows = numbered(rows, stage) if stage.counts_rows else passing(rows, stage)
+    return sliced(numbered(rows, stage) if stage.counts_rows else passing(rows, stage), stage)
+
+
+def sliced(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """The slices of rows that are marked or numbered as the stage says."""
     return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 

@@ -18,6 +18,7 @@ from weft.io.sources import reason
 from weft.model.plan import SharedPlan
 from weft.spark.checkpoint import Checkpoint, keep_checkpoint
 from weft.spark.connect import sendable
+from weft.spark.counted_stream import counted_flow
 from weft.spark.outlet import Letters, Memory, Outlet, Receiver, deliver, outlet_for
 from weft.spark.running import Stream, started, triggered
 from weft.spark.session import set_for_a_while
@@ -66,7 +67,8 @@ def flow_for(spark: SparkSession, scan: ScanStages, arrivals: Mapping[str, Arriv
              ansi: bool) -> Flow:
     """A scan over its source as a stream."""
     arrival = arrivals[scan.partial.source]
-    return flow_of(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
+    flowing = counted_flow if scan.partial.counts_rows else flow_of
+    return flowing(scan, arrival.read(spark), arrival.delay(spark), wanted.future, page.partitions, ansi)
 
 
 def writers_of(spark: SparkSession, flows: Sequence[Flow], wanted: Wanted, sink: Sink | KafkaSink | Receiver | Memory,

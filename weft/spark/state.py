@@ -24,6 +24,7 @@ from weft.spark.ship import pickled, ship_by_value
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
 WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
+LATE_PART = -2  # stands for a part where late rows are counted
 Sent = tuple[int, int | None, int | None, int | None, bytes | None]
 
 

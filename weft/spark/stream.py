@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -16,7 +17,7 @@ from weft.spark.buckets import Woven, bucketed, columns_read, weave
 from weft.spark.final import answer_schema
 from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
 from weft.spark.ship import ship_by_value
-from weft.spark.state import ANSWERS, COUNT, PART, PREDICATE, WINDOW, fold_buckets
+from weft.spark.state import ANSWERS, COUNT, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
@@ -86,10 +87,14 @@ def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None,
     slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
     woven = weave(scan, partitions, ansi)
     answers = fold_buckets(bucketed(slices, woven), woven)
-    parts = parts_of(scan, woven, slices)
+    return flowing(answers, source, wrong, parts_of(scan, woven, slices))
+
+
+def flowing(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str], parts: tuple[Expected, ...]) -> Flow:
+    """The answers of some parts and the dead letters of their source as one stream, counted."""
     dead = letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
-                                    f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
-                                    f"CAST(value AS BINARY) AS {ANSWERS}")
+                                             f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
+                                             f"CAST(value AS BINARY) AS {ANSWERS}")
     labels = labels_of(parts)
     counted = {name: queries for name, (queries, _) in labels.items()}
     return Flow(observed(answers.union(dead), labels), parts, counted, CORRUPT in source.columns)
@@ -148,8 +153,12 @@ def labels_of(parts: tuple[Expected, ...]) -> dict[str, tuple[tuple[str, ...], s
 
 
 def observed(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
-    """The answers, with their numbers and that of dead letters in the progress of every trigger."""
-    counts = [F.expr(f"coalesce(sum(IF({test}, {COUNT}, 0)), 0)").alias(name)
-              for name, (_, test) in labels.items()]
-    dead = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
-    return answers.observe(OBSERVED, dead).observe(ANSWERED, *counts)
+    """The answers, with their numbers and those of dead letters and late rows in the progress of every trigger."""
+    counts = [counting(name, test) for name, (_, test) in labels.items()]
+    lost = [counting(name, f"{PART} = {part}") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
+    return answers.observe(OBSERVED, *lost).observe(ANSWERED, *counts)
+
+
+def counting(name: str, test: str) -> Column:
+    """What the rows that meet a test count."""
+    return F.expr(f"coalesce(sum(IF({test}, {COUNT}, 0)), 0)").alias(name)

@@ -1,0 +1,96 @@
+"""Counting rows in a stream as a stateful operator: rows that wait or are kept lie in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from weft.final.bucket import from_bytes, to_bytes
+from weft.final.chunks import joined
+from weft.final.counting import Counted, Counter
+from weft.model.window import Window
+from weft.spark.buckets import SLICES
+from weft.spark.state import FRAME, LATE_PART, Blobs, Sent, frame, moment
+
+ROWS_PART = -3  # stands for a part where rows are sent
+UNSET = -1  # a timer; Spark's watermark begins at 0
+
+
+@dataclass(frozen=True)
+class Rota:
+    """What is counted: how many keys rows have, all windows, and the places among these of each part's windows."""
+
+    keys: int
+    windows: tuple[Window, ...]
+    parts: tuple[tuple[int, ...], ...]
+
+
+class Numberer(StatefulProcessor):
+    """Counts rows as the watermark passes them, and sends those that windows end at."""
+
+    def __init__(self, rota: Rota):
+        self.rota = rota
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state of the bucket at hand."""
+        self.handle = handle
+        self.known = handle.getValueState("known", "until bigint, timer bigint")
+        self.blobs = Blobs(handle.getMapState("rows", "level int, number bigint", "data binary"))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Take new rows and count what can be."""
+        tables = [from_bytes(data) for part in rows for data in part[SLICES]]
+        return self.advance(joined(tables), timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        """Count rows that the watermark has passed, though no other has come."""
+        return self.advance(None, timerValues.getCurrentWatermarkInMs(), expiredTimerInfo.getExpiryTimeInMs())
+
+    def close(self) -> None:
+        """Nothing is held beyond the state."""
+
+    def advance(self, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
+        """Count up to the watermark."""
+        until, timer = self.known.get() or (None, UNSET)
+        counter = Counter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
+        yield from framed(counter.advance(new, watermark * 1000), self.rota)
+        # A row can be counted when no other of its time can come any more.
+        due = UNSET if counter.waiting.low is None else moment(counter.waiting.low + 1, watermark)
+        self.call_at(due, timer, expired)
+        self.known.update((watermark, due))
+
+    def call_at(self, due: int, timer: int, expired: int | None) -> None:
+        """Let Spark call at a moment in place of another; Spark itself ends an expired timer."""
+        if timer not in (UNSET, due, expired):
+            self.handle.deleteTimer(timer)
+        if due != UNSET and (due != timer or timer == expired):
+            self.handle.registerTimer(due)
+
+
+def framed(found: Counted, rota: Rota) -> Iterator[pd.DataFrame]:
+    """Rows, and the numbers of late ones and of answers, as rows for Spark."""
+    sent: list[Sent] = [(part, place, 0, found.ends[window], None) for part, windows in enumerate(rota.parts)
+                        for place, window in enumerate(windows) if found.ends[window]]
+    if found.late:
+        sent.append((LATE_PART, None, None, found.late, None))
+    held = 0
+    for data in map(to_bytes, pieces(found.rows)):
+        sent.append((ROWS_PART, None, None, None, data))
+        held += len(data)
+        if held > FRAME:
+            yield frame(sent)
+            sent, held = [], 0
+    if sent:
+        yield frame(sent)
+
+
+def pieces(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    """The rows of tables in pieces that fit in a frame."""
+    for table in tables:
+        size = max(1, table.num_rows * FRAME // max(table.nbytes, 1))
+        yield from (table.slice(low, size).combine_chunks() for low in range(0, table.num_rows, size))
