@@ -11,6 +11,7 @@ import pytest
 
 from tests.spark.test_rows import NOON, SCHEMA, rows_of
 from weft import Loom
+from weft.spark.figures import figures_of
 
 SPAN = 40  # seconds that the rows of a trigger cover, half of which the next ones cover too
 ITEMS = "window.start AS b, window.end AS e, sum(d) AS s, count(DISTINCT volume) AS v"
@@ -31,7 +32,7 @@ def trigger(seed: int) -> list[tuple]:
 
 def loom_over(spark, frame) -> Loom:
     loom = Loom(spark)
-    loom.source("t", frame, time="ts", watermark=f"{SPAN} seconds")
+    loom.source("t", frame, time="ts", watermark=f"{SPAN // 2} seconds")
     for name, text in QUERIES.items():
         loom.query(name, text)
     return loom
@@ -44,42 +45,41 @@ def told(table) -> Counter:
 
 
 def streamed(spark, folder: Path, place: Path) -> tuple[dict[str, Counter], Counter]:
-    """What a stream answers over the files that are there, and how many rows it lost."""
+    """What a stream answers over the files that are there, and what its triggers count."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
     loom = loom_over(spark, reader.parquet(f"{folder}/*"))
     stream = loom.start(place, "memory", trigger="available", future=None)
     assert stream.await_end(300)
-    lost: Counter = Counter()
+    counts: Counter = Counter()
     for scan in stream.scans:
-        for progress in scan.query.recentProgress:
-            observed = json.loads(progress.json).get("observedMetrics", {})
-            lost.update({(scan.queries, name): n for name, n in observed.get("weft", {}).items()})
-            for label, n in observed.get("answers", {}).items():
-                lost.update({(name, "answers"): n for name in scan.labels[label]})
+        for progress in (json.loads(each.json) for each in scan.query.recentProgress):
+            found = figures_of(scan.name, progress, scan.labels, dt.datetime.now(dt.UTC))
+            counts.update({"late": found.late, "dead": found.dead, **found.answers})
     loom.close()
-    return {name: told(stream.memory.table(name)) for name in QUERIES}, lost
+    return {name: told(stream.memory.table(name)) for name in QUERIES}, counts
 
 
 @pytest.mark.usefixtures("interpreted")
 def test_closed_rows_are_answered_as_in_a_batch_across_triggers_and_a_restart(spark, tmp_path):
-    late = [("x", NOON, 8.0, 8, None, None)]
-    last = [("y", NOON + dt.timedelta(seconds=100 * SPAN), 8.0, 8, None, None)]
-    kept = [trigger(seed) for seed in range(3)]
-
-    def write(number: int, rows: list[tuple]) -> None:
-        spark.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(tmp_path / "in" / f"{number}"))
-
-    for number, rows in enumerate(kept[:2]):
-        write(number, rows)
-    first, _ = streamed(spark, tmp_path / "in", tmp_path / "checkpoint")
-    for number, rows in enumerate((kept[2], last, late), 2):
-        write(number, rows)
-    second, lost = streamed(spark, tmp_path / "in", tmp_path / "checkpoint")
+    ends = (NOON + dt.timedelta(seconds=100 * SPAN), NOON, None)  # one that closes all others, one late, one dead
+    kept, last = [trigger(0), trigger(1)], [("y", at, 8.0, 8, None, None) for at in ends]
+    for number, rows in enumerate((*kept, last)):
+        spark.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(tmp_path / f"{number}"))
+    (tmp_path / "in").mkdir()
+    found = []
+    for numbers in ((0,), (1, 2)):
+        for number in numbers:
+            (tmp_path / f"{number}").rename(tmp_path / "in" / f"{number}")
+        found.append(streamed(spark, tmp_path / "in", tmp_path / "checkpoint"))
 
     loom = loom_over(spark, spark.createDataFrame([row for rows in kept for row in rows], SCHEMA))
     with loom.run() as results:
         wanted = {name: told(results[name].toArrow()) for name in QUERIES}
     loom.close()
+    (first, counts), (second, more) = found
     assert all(first.values())
     assert {name: first[name] + second[name] for name in QUERIES} == wanted
-    print(lost)
+    assert {name: (counts + more)[name] for name in ("short", "long")} == {
+        name: wanted[name].total() for name in ("short", "long")}
+    assert (counts["late"], more["late"]) == (0, 2)  # one a scan
+    assert more["dead"] == 2 * sum(row[1] is None for row in (*kept[1], *last))

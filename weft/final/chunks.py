@@ -65,7 +65,7 @@ class Chunks:
             number = 1 + max((chunk.number for chunk in self.listed), default=-1)
             low = int(table.column(self.time).to_numpy().min())
             self.listed.append(Chunk(place, number, table.num_rows, low))
-            self.store.put(Blob(self.level, number), to_bytes(table.combine_chunks()))
+            self.store.put(Blob(self.level, number), to_bytes(table.combine_chunks(), "lz4"))
 
     def last(self, place: int) -> Chunk | None:
         """The chunk that was added last to a place."""

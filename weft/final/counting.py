@@ -39,7 +39,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Told:
+class Tally:
     """Rows of one shelf with their numbers, and of each key, by its id, how many rows it had before and has now."""
 
     rows: pa.Table
@@ -77,7 +77,7 @@ class Counter:
         timely = new.column(AT).to_numpy() >= self.until
         return (new if timely.all() else new.filter(pa.array(timely))), int((~timely).sum())
 
-    def count(self, shelf: int, rows: pa.Table) -> tuple[Told, pa.Table | None]:
+    def count(self, shelf: int, rows: pa.Table) -> tuple[Tally, pa.Table | None]:
         """Count the rows of a shelf; gives what windows that end now need, if one does."""
         data = self.store.get(Blob(TOTALS, shelf))
         told = counted(rows, None if data is None else from_bytes(data), self.keys)
@@ -86,10 +86,10 @@ class Counter:
         trim = partial(trimmed, names=told.names, low=next_needed(self.windows, told.after))
         self.kept.add(shelf, trim(told.rows), trim)
         totals = pa.table([*told.names, pa.array(told.after)], [*map(KEY.format, range(self.keys)), COUNT])
-        self.store.put(Blob(TOTALS, shelf), to_bytes(totals))
+        self.store.put(Blob(TOTALS, shelf), to_bytes(totals, "lz4"))
         return told, sent
 
-    def sent(self, shelf: int, told: Told, low: np.ndarray) -> pa.Table:
+    def sent(self, shelf: int, told: Tally, low: np.ndarray) -> pa.Table:
         """The kept and new rows from `low` on of the keys at which a window ends."""
         tables = [trimmed(table, told.names, low) for table in (*self.kept.read(shelf), told.rows)]
         rows = joined(tables)
@@ -109,7 +109,7 @@ def shelved(tables: Sequence[pa.Table]) -> list[tuple[int, pa.Table]]:
     return [(each, rows.filter(pa.array(shelf == each))) for each in np.unique(shelf).tolist()]
 
 
-def counted(rows: pa.Table, totals: pa.Table | None, keys: int) -> Told:
+def counted(rows: pa.Table, totals: pa.Table | None, keys: int) -> Tally:
     """The rows of some keys in the order of key and time, with the numbers of their ties."""
     mine = keys_of(rows, keys)
     known = keys_of(totals, keys) if totals is not None else tuple(column[:0] for column in mine)
@@ -124,7 +124,7 @@ def counted(rows: pa.Table, totals: pa.Table | None, keys: int) -> Told:
     after = before + np.bincount(here, minlength=len(heads))
     first, last = ties(here[order], at[order], before)
     numbered = rows.take(pa.array(order)).append_column(FIRST, pa.array(first)).append_column(LAST, pa.array(last))
-    return Told(numbered, tuple(name.take(pa.array(heads)) for name in names), before, after)
+    return Tally(numbered, tuple(name.take(pa.array(heads)) for name in names), before, after)
 
 
 def ties(ids: np.ndarray, at: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

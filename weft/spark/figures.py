@@ -107,7 +107,7 @@ def figures_of(scan: str, progress: Mapping[str, Any], labels: Labels, now: date
         seconds,
         sum(whole(one.get("numRowsTotal")) for one in state),
         sum(whole(one.get("memoryUsedBytes")) for one in state),
-        sum(whole(one.get("numRowsDroppedByWatermark")) for one in state),
+        sum(whole(one.get("numRowsDroppedByWatermark")) for one in state) + whole(own.get("late")),
         whole(own.get("dead")),
     )
 
