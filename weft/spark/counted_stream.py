@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,11 +19,13 @@ from weft.model.query import CALL
 from weft.model.workload import Bound
 from weft.spark import unpack
 from weft.spark.buckets import BUCKET, PACKED, bucket_of, even_ids, packed, parted
+from weft.spark.connect import sendable
 from weft.spark.counter import ROWS_PART, Numberer, Rota
 from weft.spark.final import run_final
 from weft.spark.numbered import NEW, predicate_of, renumbered
 from weft.spark.partial import sliced
-from weft.spark.state import ANSWERS, PART, WIRE
+from weft.spark.ship import ship_by_value
+from weft.spark.state import ANSWERS, PART, over_state
 from weft.spark.stream import Arrived, Expected, Flow, flowing, moment
 from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
 from weft.stages.definition import AnswerStage, Column, FinalStage, PartialStage
@@ -42,6 +45,7 @@ class Told(Arrived):
     def wire(self, final: FinalStage) -> DataFrame:
         """The part's answers as arrays."""
         assert self.schema is not None
+        ship_by_value(unpack)
         rows = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpacked, self.schema)
         return run_final(sliced(renumbered(rows, self.partial), self.partial), self.partial, final)
 
@@ -64,17 +68,16 @@ def counted_flow(scan: ScanStages, source: DataFrame, delay: int, future: int | 
     timed = rows.withColumn(TIME, F.expr(moment(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = parts_of(scan, schema)
     found = bucketed(timed.where(predicate_of(stage)), rows.columns, stage, partitions)
-    numbered = found.groupBy(BUCKET).transformWithStateInPandas(Numberer(rota_of(parts)), WIRE, "append", "EventTime")
-    return flowing(numbered, source, wrong, parts)
+    return flowing(over_state(found, partial(Numberer, rota_of(parts))), source, wrong, parts)
 
 
 def parts_of(scan: ScanStages, schema: StructType) -> tuple[Telling, ...]:
     """The answer stages of a scan, which tell of windows with a new row only."""
     (stages,) = scan.nodes  # coarser keys number rows otherwise, so nothing is derived
-    partial = replace(stages.partial, components=(*stages.partial.components, FRESHNESS),
-                      columns=(*stages.partial.columns, Column(FRESHNESS.columns[0], None, FRESHNESS.columns[0])))
+    root = replace(stages.partial, components=(*stages.partial.components, FRESHNESS),
+                   columns=(*stages.partial.columns, Column(FRESHNESS.columns[0], None, FRESHNESS.columns[0])))
     listed = [(tree, stage) for tree in stages.trees for stage in tree.answers]
-    return tuple(Telling(partial, counting(tree), fresh(stage), number, schema)
+    return tuple(Telling(root, counting(tree), fresh(stage), number, schema)
                  for number, (tree, stage) in enumerate(listed))
 
 
@@ -110,7 +113,7 @@ def bucketed(rows: DataFrame, columns: list[str], stage: PartialStage, partition
     shelf = f"CAST(pmod(xxhash64({', '.join(keys)}), {SHELVES}) AS INT)" if keys else "0"
     placed = named.select(bucket_of(keys, buckets).alias(BUCKET), *keys, F.expr(shelf).alias(SHELF), AT,
                           *(F.col(f"`{name}`") for name in columns))
-    return placed.mapInArrow(pack, PACKED)
+    return placed.mapInArrow(sendable(rows.sparkSession, pack), PACKED)
 
 
 def key_of(sql: str, kind: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming import StatefulProcessorHandle
 
 from weft.final.bucket import from_bytes, to_bytes
 from weft.final.chunks import joined
@@ -30,39 +30,26 @@ class Rota:
     parts: tuple[tuple[int, ...], ...]
 
 
-class Numberer(StatefulProcessor):
+class Numberer:
     """Counts rows as the watermark passes them, and sends those that windows end at."""
 
-    def __init__(self, rota: Rota):
-        self.rota = rota
+    def __init__(self, rota: Rota, handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.rota, self.handle, self.kept, self.blobs = rota, handle, kept, Blobs(past)
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state of the bucket at hand."""
-        self.handle = handle
-        self.known = handle.getValueState("known", "until bigint, timer bigint")
-        self.blobs = Blobs(handle.getMapState("rows", "level int, number bigint", "data binary"))
-
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+    def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new rows and count what can be."""
         tables = [from_bytes(data) for part in rows for data in part[SLICES]]
-        return self.advance(joined(tables), timerValues.getCurrentWatermarkInMs())
+        return self.advance(bucket, joined(tables), watermark)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        """Count rows that the watermark has passed, though no other has come."""
-        return self.advance(None, timerValues.getCurrentWatermarkInMs(), expiredTimerInfo.getExpiryTimeInMs())
-
-    def close(self) -> None:
-        """Nothing is held beyond the state."""
-
-    def advance(self, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
+    def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Count up to the watermark."""
-        until, timer = self.known.get() or (None, UNSET)
+        until, _, timer = self.kept.get() or (None, None, UNSET)
         counter = Counter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
         yield from framed(counter.advance(new, watermark * 1000), self.rota)
         # A row can be counted when no other of its time can come any more.
         due = UNSET if counter.waiting.low is None else moment(counter.waiting.low + 1, watermark)
         self.call_at(due, timer, expired)
-        self.known.update((watermark, due))
+        self.kept.update((watermark, watermark, due))
 
     def call_at(self, due: int, timer: int, expired: int | None) -> None:
         """Let Spark call at a moment in place of another; Spark itself ends an expired timer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -30,8 +30,13 @@ Sent = tuple[int, int | None, int | None, int | None, bytes | None]
 
 def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
     """The answers of every window as the watermark closes it."""
+    return over_state(packed, partial(Folder, woven))
+
+
+def over_state(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
+    """What each bucket sends; `inside` makes, of the handle and its state, what takes packed rows and the watermark."""
     ship_by_value(shell)
-    processor = shell.Shell(pickled(sendable(packed.sparkSession, partial(Folder, woven))))
+    processor = shell.Shell(pickled(sendable(packed.sparkSession, inside)))
     return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
 
 
