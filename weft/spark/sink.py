@@ -10,12 +10,12 @@ from functools import reduce
 from os.path import abspath
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
 from pyarrow import fs
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
+from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.spark.batch import QUERY, Part
 
