@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def locate(folder: Path, path: str) -> str:
 
 def is_remote(path: str) -> bool:
     """Whether the path is a URI that only Spark can look into."""
-    return "://" in path
+    # Some write `dbfs:/a` for what others write `dbfs:///a`; a single letter is a drive.
+    return re.match(r"[A-Za-z][\w.+-]+:/", path) is not None
 
 
 def find(name: str, formats: tuple[Format, ...]) -> Format | None:

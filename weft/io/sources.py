@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
@@ -15,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from weft.errors import SourceError
 from weft.io.arrivals import CORRUPT, DELAY
 from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
+from weft.io.java import Py4JError
 
 # Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
 DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}

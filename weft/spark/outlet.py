@@ -38,10 +38,11 @@ def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
             suspect: bool = False) -> Callable[[DataFrame, int], None]:
     """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
 
-    several = len(expected) > 1 or suspect or isinstance(outlet, Calling)
-
     def take(batch: DataFrame, number: int) -> None:
-        with held(batch, several):
+        if isinstance(outlet, Calling):
+            hand_over(batch, number, expected, outlet, dead)
+            return
+        with held(batch, len(expected) > 1 or suspect):
             found = Observation()
             lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
             watched = batch.observe(found, lost)
@@ -50,6 +51,14 @@ def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
                 dead(batch, number)
 
     return take
+
+
+def hand_over(batch: DataFrame, number: int, expected: tuple[Expected, ...], outlet: Outlet, dead: Letters) -> None:
+    """Let a user's function have the answers. It may read some of them or none, and what nobody reads Spark neither
+    folds nor keeps; so they are held, and the search for dead letters reads them all."""
+    with held(batch, True):
+        outlet(tuple(part.arrived(batch) for part in expected), number)
+        dead(batch, number)
 
 
 @contextmanager

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.cost.model import SparkModel
+from weft.io.java import Py4JJavaError
 from weft.model.plan import Scan
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import Workload

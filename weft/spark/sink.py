@@ -10,12 +10,14 @@ from functools import reduce
 from os.path import abspath
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
+import pyarrow as pa
 from pyarrow import fs
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
+from weft.io.formats import is_remote
+from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.spark.batch import QUERY, Part
 
@@ -144,10 +146,14 @@ def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: lis
 
 def filesystem(path: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it."""
-    if "://" in path:
+    if not is_remote(path):
+        return fs.LocalFileSystem(), abspath(path)
+    try:
         # Spark's name of S3 is s3a, Arrow's is s3.
         return fs.FileSystem.from_uri(path.rstrip("/").replace("s3a://", "s3://", 1))
-    return fs.LocalFileSystem(), abspath(path)
+    except (pa.ArrowInvalid, NotImplementedError) as error:
+        raise RunError(f"Weft itself writes beside Spark, and cannot reach '{path}': {error}. Give a folder by s3a://, "
+                       "abfss://, gs:// or hdfs://, or a path where it is mounted, such as /Volumes/... .") from error
 
 
 @contextmanager
