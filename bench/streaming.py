@@ -15,8 +15,10 @@ import statistics
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pyarrow as pa
@@ -36,6 +38,13 @@ SCHEMA = "ts timestamp, symbol string, price double, size bigint"
 WARM = 3
 BEGIN = 1_767_225_600_000_000  # the first trade, in microseconds
 RESULT = Path(__file__).parent / "results" / "streaming.json"
+
+
+class Feed(NamedTuple):
+    """A folder of trades, and how many of them a trigger brings."""
+
+    folder: str
+    rows: int
 
 
 def make_trades(spark: SparkSession, folder: str, triggers: int, rows: int) -> None:
@@ -59,57 +68,55 @@ def query(range_seconds: int) -> str:
             f"GROUP BY symbol, window(ts, '{range_seconds} seconds', '10 seconds')")
 
 
-def measured(run: str, progress: list[dict]) -> dict:
-    """What the triggers with rows took after the warm ones."""
-    full = [p for p in progress if p["numInputRows"]]
-    took = [p["durationMs"]["triggerExecution"] / 1000 for p in full][WARM:]
-    rows = statistics.median(p["numInputRows"] for p in full)
+def measured(run: str, progress: list[dict], rows: int) -> dict:
+    """What the triggers took after the warm ones. Spark counts a row each time it reads it, so `rows` are given."""
+    took = [p["durationMs"]["triggerExecution"] / 1000 for p in progress if p["numInputRows"]][WARM:]
     return {"run": run, "seconds": round(statistics.median(took), 3), "best": round(min(took), 3),
             "rows_per_second": round(rows / statistics.median(took)), "triggers": [round(t, 2) for t in took]}
 
 
-def drained(run: str, writer) -> dict:
+def drained(feed: Feed, run: str, writer) -> dict:
     """A Spark query run over all files."""
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
         started = writer.option("checkpointLocation", place).trigger(availableNow=True).start()
         started.awaitTermination()
-        return measured(run, [json.loads(p.json) for p in started.recentProgress])
+        return measured(run, [json.loads(p.json) for p in started.recentProgress], feed.rows)
 
 
-def slices_alone(spark: SparkSession, folder: str) -> dict:
+def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     """Native streaming aggregation by slice and key, thrown away."""
-    loom = weaving(spark, folder, [60])
+    loom = weaving(spark, feed, [60])
     (scan,) = build(loom.plan())
-    frame = slices_of(source(spark, folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
+    frame = slices_of(source(spark, feed.folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
     loom.close()
-    return drained("slices alone", frame.writeStream.format("noop").outputMode("append"))
+    return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))
 
 
-def native(spark: SparkSession, folder: str, seconds: int) -> dict:
+def native(spark: SparkSession, feed: Feed, seconds: int) -> dict:
     """Spark's own sliding window, one query."""
-    rows = source(spark, folder).withWatermark("ts", "0 seconds")
+    rows = source(spark, feed.folder).withWatermark("ts", "0 seconds")
     frame = rows.groupBy("symbol", F.window("ts", f"{seconds} seconds", "10 seconds")).agg(
         F.sum("size"), F.avg("price"), F.max("price"))
-    return drained(f"Spark's own, {seconds} s / 10 s", frame.writeStream.format("noop").outputMode("append"))
+    return drained(feed, f"Spark's own, {seconds} s / 10 s", frame.writeStream.format("noop").outputMode("append"))
 
 
-def weaving(spark: SparkSession, folder: str, ranges: list[int]) -> Loom:
+def weaving(spark: SparkSession, feed: Feed, ranges: list[int]) -> Loom:
     """A loom with a query a range."""
     loom = Loom(spark)
-    loom.source("trades", source(spark, folder), time="ts", watermark="0 seconds")
+    loom.source("trades", source(spark, feed.folder), time="ts", watermark="0 seconds")
     for r in ranges:
         loom.query(f"w{r}", query(r))
     return loom
 
 
-def weft(spark: SparkSession, folder: str, run: str, ranges: list[int]) -> dict:
+def weft(spark: SparkSession, feed: Feed, run: str, ranges: list[int]) -> dict:
     """Weft with a window a range, thrown away."""
-    loom = weaving(spark, folder, ranges)
+    loom = weaving(spark, feed, ranges)
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
         stream = loom.start(place, "noop", trigger="available", future=None)
         stream.await_end()
         (scan,) = stream.scans
-        found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress])
+        found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress], feed.rows)
         last = json.loads(scan.query.recentProgress[-2].json)
     loom.close()
     answers = sum(last.get("observedMetrics", {}).get("answers", {}).values())
@@ -122,29 +129,39 @@ def spread(count: int, most: int = 2400) -> list[int]:
     return [max(10, round(most * (i + 1) / count / 10) * 10) for i in range(count)]
 
 
-def windows(spark: SparkSession, folder: str) -> list[dict]:
-    """Slices alone, 1, 10, 100 windows, ten of 10 min / 10 s, and Spark's own; slices again at the end."""
-    return [slices_alone(spark, folder), weft(spark, folder, "1 window", spread(1)),
-             weft(spark, folder, "10 windows", spread(10)), weft(spark, folder, "100 windows", spread(100)),
-             weft(spark, folder, "10 windows about 10 min", [600 + 10 * i for i in range(-5, 5)]),
-             slices_alone(spark, folder), native(spark, folder, 600)]
+def windows(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """1, 10, 100 windows and ten of about 10 min / 10 s, each between two runs of slices alone; then Spark's own."""
+    cases = {"1 window": spread(1), "10 windows": spread(10), "100 windows": spread(100),
+             "10 windows about 10 min": [600 + 10 * i for i in range(-5, 5)]}
+    weft(spark, feed, "warm", spread(10))
+    slices_alone(spark, feed)
+    before = slices_alone(spark, feed)
+    yield before
+    for run, asked in cases.items():
+        found, after = weft(spark, feed, run, asked), slices_alone(spark, feed)
+        alone = (before["seconds"] + after["seconds"]) / 2
+        yield {**found, "of_slices_alone": round(alone / found["seconds"], 2)}
+        yield after
+        before = after
+    yield native(spark, feed, 600)
 
 
-def ranges(spark: SparkSession, folder: str) -> list[dict]:
+def ranges(spark: SparkSession, feed: Feed) -> Iterator[dict]:
     """One window, its range ten times as long, and again."""
-    return [weft(spark, folder, f"range {r} s", [r]) for r in (600, 6000, 600, 6000)]
+    for r in (600, 6000, 600, 6000):
+        yield weft(spark, feed, f"range {r} s", [r])
 
 
-def soak(spark: SparkSession, folder: str, minutes: float) -> list[dict]:
+def soak(spark: SparkSession, feed: Feed, minutes: float) -> list[dict]:
     """A stream that runs on and on: memory of all its processes, state and trigger times, minute by minute."""
     shutil.rmtree(folder)
     Path(folder).mkdir()
-    loom, stop = weaving(spark, folder, [600, 1200, 2400, 6000]), threading.Event()
+    loom, stop = weaving(spark, feed, [600, 1200, 2400, 6000]), threading.Event()
     made = spark.range(20_000).selectExpr("id", f"concat('S', CAST(pmod(hash(id), {KEYS}) AS STRING)) symbol",
                                           "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
     frame = made.toPandas()
 
-    def feed() -> None:
+    def write() -> None:
         for i in itertools.count():
             if stop.wait(2.0):
                 return
@@ -156,7 +173,7 @@ def soak(spark: SparkSession, folder: str, minutes: float) -> list[dict]:
             Path(f"{folder}/{i:06d}/.rows.parquet").rename(f"{folder}/{i:06d}/rows.parquet")
 
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
-        feeder = threading.Thread(target=feed, daemon=True)
+        feeder = threading.Thread(target=write, daemon=True)
         feeder.start()
         stream = loom.start(place, "noop", trigger="2 seconds")
         found = [watched(stream, minute) for minute in range(1, int(minutes) + 1)]
@@ -203,7 +220,7 @@ def main() -> None:
         for part in given.only.split(","):
             rows = []
             parts = {"windows": windows, "ranges": ranges, "soak": partial(soak, minutes=given.minutes)}
-            for row in parts[part](spark, folder):
+            for row in parts[part](spark, Feed(folder, given.rows)):
                 print(row, flush=True)
                 rows.append(row)
             kept[part] = {"rows": given.rows, "partitions": given.partitions, "found": rows,
