@@ -154,6 +154,7 @@ def ranges(spark: SparkSession, feed: Feed) -> Iterator[dict]:
 
 def soak(spark: SparkSession, feed: Feed, minutes: float) -> list[dict]:
     """A stream that runs on and on: memory of all its processes, state and trigger times, minute by minute."""
+    folder = feed.folder
     shutil.rmtree(folder)
     Path(folder).mkdir()
     loom, stop = weaving(spark, feed, [600, 1200, 2400, 6000]), threading.Event()
