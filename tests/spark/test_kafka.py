@@ -17,7 +17,7 @@ from weft import Loom
 from weft.errors import SourceError
 from weft.io.kafka import CORRUPT, Kafka, KafkaSink, write_kafka
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("interpreted")]
 SCHEMA = "ts timestamp, symbol string, price double, lot decimal(5,2), tag struct<n:int>, ks array<int>"
 GOOD = b'{"ts":"2026-03-02T08:00:00.000001Z","symbol":"A","price":1.5,"lot":1.25,"tag":{"n":1},"ks":[1,2]}'
 # What is no object of the schema, and what is kept of it: its text, base64 where it is not UTF-8.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,6 +14,7 @@ from pyspark.sql.types import ByteType, StringType, StructType
 
 from weft.errors import RunError, SourceError, WeftError
 from weft.io.arrivals import CORRUPT
+from weft.io.java import Py4JError
 from weft.io.sources import reason, schema_of
 
 T = TypeVar("T")

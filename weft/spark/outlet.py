@@ -39,7 +39,7 @@ def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
     """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
 
     def take(batch: DataFrame, number: int) -> None:
-        if isinstance(outlet, Calling):
+        if isinstance(outlet, Calling | Topics):
             hand_over(batch, number, expected, outlet, dead)
             return
         with held(batch, len(expected) > 1 or suspect):
@@ -54,8 +54,9 @@ def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
 
 
 def hand_over(batch: DataFrame, number: int, expected: tuple[Expected, ...], outlet: Outlet, dead: Letters) -> None:
-    """Let a user's function have the answers. It may read some of them or none, and what nobody reads Spark neither
-    folds nor keeps; so they are held, and the search for dead letters reads them all."""
+    """Let a user's function, or Kafka, have the answers. A function may read some of them or none, and what nobody
+    reads Spark neither folds nor keeps; so they are held, and the search for dead letters reads them all. Spark's
+    writer to Kafka runs a plan of its own, of which an observation hears nothing: who waits for one waits for ever."""
     with held(batch, True):
         outlet(tuple(part.arrived(batch) for part in expected), number)
         dead(batch, number)
