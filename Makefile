@@ -20,7 +20,7 @@ java:
 demo: setup               ## run the main job: trades, 40+ queries, Parquet and an HTML report
 	@$(BIN)/python -m weft.demo $(ARGS)
 
-test: setup               ## run the tests: unit, then Spark (ARGS="--cases 2000" for a longer differential run)
+test: setup               ## run the tests: unit, then Spark (ARGS=--all as CI does; "--cases 2000" for more random ones)
 	@$(BIN)/python -m pytest $(ARGS)
 
 crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")

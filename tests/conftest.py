@@ -19,9 +19,11 @@ SPARK_TESTS = Path(__file__).parent / "spark"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Lets `--cases N` set how many examples each hypothesis test draws, and `--random` draw new ones each run."""
+    """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, and `--all`
+    run also the tests that start clusters or kill processes."""
     parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
     parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
+    parser.addoption("--all", action="store_true", help="run the tests marked `long` as well, as CI does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,11 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("weft")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test under tests/spark with `spark`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks every test under tests/spark with `spark`, and leaves long ones out unless they are asked for."""
     for item in items:
         if SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
+    left = [item for item in items if item.get_closest_marker("long") and not config.getoption("--all")]
+    if left and len(left) < len(items):  # a long test that is asked for by itself is run
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ from tests.spark.test_workers import (
 )
 from weft.spark.ship import package_zip
 
+pytestmark = pytest.mark.long
 CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")  # what a client of Spark Connect imports
 SETTINGS = {
     "spark.ui.enabled": "false",

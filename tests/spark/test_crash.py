@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from weft.testing.crash.run import crash
+
+pytestmark = pytest.mark.long
 
 
 def test_a_killed_stream_answers_once(tmp_path):
