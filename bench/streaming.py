@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -184,6 +185,14 @@ def soak(spark: SparkSession, feed: Feed, minutes: float) -> list[dict]:
     return found
 
 
+def resident(process: psutil.Process) -> int:
+    """The memory of a process, which may have ended a moment ago."""
+    try:
+        return process.memory_info().rss
+    except psutil.NoSuchProcess:
+        return 0
+
+
 def watched(stream, minute: int) -> dict:
     """What a stream is like after another minute."""
     if stream.await_end(60):
@@ -191,12 +200,13 @@ def watched(stream, minute: int) -> dict:
     me = psutil.Process()
     kinds = {"driver": [me], "java": [], "workers": []}
     for child in me.children(recursive=True):
-        kinds["java" if "java" in child.name() else "workers"].append(child)
+        with suppress(psutil.NoSuchProcess):
+            kinds["java" if "java" in child.name() else "workers"].append(child)
     last = json.loads(stream.scans[0].query.lastProgress.json)
     row = {"minute": minute, "batch": last["batchId"], "seconds": last["durationMs"]["triggerExecution"] / 1000,
            "state_bytes": sum(o["memoryUsedBytes"] for o in last["stateOperators"]),
            "state_rows": sum(o["numRowsTotal"] for o in last["stateOperators"]),
-           **{f"{kind}_mib": round(sum(p.memory_info().rss for p in found) / 2**20) for kind, found in kinds.items()}}
+           **{f"{kind}_mib": round(sum(map(resident, found)) / 2**20) for kind, found in kinds.items()}}
     print(row, flush=True)
     return row
 
