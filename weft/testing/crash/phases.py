@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +57,10 @@ class Scene:
             return "commit"
         return "moving" if any(self.fresh(path) for path in self.published(number)) else "staging"
 
-    def published(self, number: int) -> Iterator[Path]:
-        """The files of a trigger that are in their places."""
-        return (self.folder / "out").glob(f"*/{prefix(number)}*")
+    def published(self, number: int) -> list[Path]:
+        """The files of a trigger that are in their places; folders come and go while they are looked at."""
+        return [path for folder in listed(self.folder / "out") for path in listed(folder)
+                if path.name.startswith(prefix(number))]
 
     def kept(self, operator: str, number: int) -> bool:
         """Whether an operator has kept its state of a trigger in all partitions."""
@@ -76,6 +76,11 @@ class Scene:
 
 def newest(folder: Path) -> int:
     """The highest number that names a file in a folder, or -1."""
-    with suppress(FileNotFoundError):
-        return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)
-    return -1
+    return max((int(path.name) for path in listed(folder) if path.name.isdigit()), default=-1)
+
+
+def listed(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if it is none, or no longer."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return list(folder.iterdir())
+    return []
