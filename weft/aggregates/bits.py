@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.aggregates.base import INTEGRAL, Aggregate, Argument, UnsupportedType
-from weft.aggregates.component import Component, Lowered
+from weft.aggregates.component import Component, Lowered, lifted
 
 
 def lower_bits(name: str) -> Callable[[tuple[Argument, ...], str], Lowered]:
@@ -14,7 +14,8 @@ def lower_bits(name: str) -> Callable[[tuple[Argument, ...], str], Lowered]:
     def lower(args: tuple[Argument, ...], only: str) -> Lowered:
         if args[0].type not in INTEGRAL:
             raise UnsupportedType(args[0].type)
-        return Lowered((Component(name, (f"{name}({args[0].sql}){only}",), args[0].type),))
+        lifts = (lifted(only, args[0].sql),)
+        return Lowered((Component(name, (f"{name}({args[0].sql}){only}",), args[0].type, lifts=lifts),))
 
     return lower
 

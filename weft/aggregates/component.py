@@ -17,8 +17,9 @@ class Component:
 
     `type` is the Spark type of an answer's value; `fields` names the values an answer carries.
     Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
-    that meet the condition GUARD stands for. `parameters` are constants of its answers, such as a percentage. `defined`
-    is the user's aggregate, whose name the monoid then has.
+    that meet the condition GUARD stands for, and `lifts` what a single such row brings to each column, none where only
+    Spark's aggregate can tell. `parameters` are constants of its answers, such as a percentage. `defined` is the user's
+    aggregate, whose name the monoid then has.
     """
 
     monoid: str
@@ -27,6 +28,7 @@ class Component:
     fields: tuple[str, ...] = ("value",)
     label: str = field(default="", compare=False)
     guarded: tuple[str, ...] = field(default=(), compare=False)
+    lifts: tuple[str, ...] = field(default=(), compare=False)
     parameters: tuple[float, ...] = ()
     defined: Definition | None = field(default=None, compare=False)
 
@@ -47,6 +49,7 @@ class Component:
 
 
 GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
+FILTER = " FILTER (WHERE "
 MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "max": ("max({0})",),
           "min_by": ("min_by({0}, {1})", "min({1})"), "max_by": ("max_by({0}, {1})", "max({1})"),
           "bit_and": ("bit_and({0})",), "bit_or": ("bit_or({0})",), "bit_xor": ("bit_xor({0})",)}
@@ -56,9 +59,19 @@ MERGES |= dict.fromkeys(SETS, ("array_distinct(flatten(collect_list({0})))",))
 MOST_VALUES = 10_000_000  # of one column of bags in one partition
 
 
+def lifted(only: str, value: str, otherwise: str = "NULL") -> str:
+    """What a row brings if it meets a FILTER clause."""
+    return f"IF({only.removeprefix(FILTER)[:-1]}, {value}, {otherwise})" if only else value
+
+
 def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
     """Each column under GUARD, where it may raise an error on rows that nobody gave it."""
     return {plain: guarded for c in components for plain, guarded in zip(c.columns, c.guarded, strict=False)}
+
+
+def lifted_columns(components: Iterable[Component]) -> dict[str, str]:
+    """What a row brings to each column under GUARD, where that can be told."""
+    return {plain: lift for c in components for plain, lift in zip(c.columns, c.lifts, strict=False)}
 
 
 def merging(components: Iterable[Component]) -> dict[str, tuple[str, tuple[str, ...]]] | None:
@@ -76,7 +89,8 @@ def columns_of(components: Iterable[Component]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column for component in components for column in component.columns))
 
 
-ROWS = Component("count", ("count(1)",), "bigint", guarded=(f"count(1) FILTER (WHERE {GUARD})",))
+ROWS = Component("count", ("count(1)",), "bigint", guarded=(f"count(1){FILTER}{GUARD})",),
+                 lifts=(f"IF({GUARD}, 1L, 0L)",))
 
 
 @dataclass(frozen=True)

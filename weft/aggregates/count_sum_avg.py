@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType, decimal_type
-from weft.aggregates.component import ROWS, Component, Lowered
+from weft.aggregates.component import ROWS, Component, Lowered, lifted
 
 Args = tuple[Argument, ...]
 
@@ -13,20 +13,28 @@ def counted(args: Args, only: str) -> Component:
     if not args and not only:
         return ROWS
     listed = ", ".join(a.sql for a in args) or "1"
-    return Component("count", (f"count({listed}){only}",), "bigint")
+    there = " AND ".join(f"({a.sql}) IS NOT NULL" for a in args) or "true"
+    lifts = (lifted(only, f"IF({there}, 1L, 0L)", "0L"),)
+    return Component("count", (f"count({listed}){only}",), "bigint", lifts=lifts)
+
+
+def added(arg: Argument, only: str, kind: str) -> str:
+    """What a row brings to a sum."""
+    return lifted(only, arg.sql if arg.type == kind else f"CAST({arg.sql} AS {kind})")
 
 
 def summed(arg: Argument, only: str) -> Component:
     """The sum in the type Spark gives it."""
     if arg.type in INTEGRAL:
-        return Component("add", (f"sum({arg.sql}){only}",), "bigint")
+        return Component("add", (f"sum({arg.sql}){only}",), "bigint", lifts=(added(arg, only, "bigint"),))
     if arg.type in FRACTIONAL or arg.type in ("string", "void"):
-        return Component("add", (f"sum({arg.sql}){only}",), "double")
+        return Component("add", (f"sum({arg.sql}){only}",), "double", lifts=(added(arg, only, "double"),))
     if arg.decimal:
         precision, scale = arg.decimal
         # The count tells a slice whose sum overflowed to null, without ANSI, from one that has no values.
-        columns = (f"sum({arg.sql}){only}", counted((arg,), only).columns[0])
-        return Component("add", columns, decimal_type(precision + 10, scale))
+        kind, count = decimal_type(precision + 10, scale), counted((arg,), only)
+        columns = (f"sum({arg.sql}){only}", count.columns[0])
+        return Component("add", columns, kind, lifts=(added(arg, only, kind), *count.lifts))
     raise UnsupportedType(arg.type)
 
 
@@ -37,7 +45,8 @@ def lower_count(args: Args, only: str) -> Lowered:
 
 def lower_count_if(args: Args, only: str) -> Lowered:
     """count_if(condition)."""
-    return Lowered((Component("count", (f"count_if({args[0].sql}){only}",), "bigint"),))
+    lifts = (lifted(only, f"IF({args[0].sql}, 1L, 0L)", "0L"),)
+    return Lowered((Component("count", (f"count_if({args[0].sql}){only}",), "bigint", lifts=lifts),))
 
 
 def lower_sum(args: Args, only: str) -> Lowered:
@@ -52,7 +61,8 @@ def lower_avg(args: Args, only: str) -> Lowered:
     if arg.decimal:
         precision, scale = arg.decimal
         columns = (f"sum({arg.sql}){only}", count.columns[0])
-        return Lowered((Component("mean", columns, decimal_type(precision + 4, scale + 4)),))
+        lifts = (added(arg, only, decimal_type(precision + 10, scale)), *count.lifts)
+        return Lowered((Component("mean", columns, decimal_type(precision + 4, scale + 4), lifts=lifts),))
     # A sum of bigint may overflow where Spark's average, which adds doubles, does not; a text may be no number.
     wide = Argument(f"CAST({arg.sql} AS DOUBLE)", "double") if arg.type in ("bigint", "string") else arg
     if arg.type == "string":

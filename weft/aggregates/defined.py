@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.aggregates.base import Aggregate, Argument, UnsupportedType
-from weft.aggregates.component import Component, Lowered
+from weft.aggregates.component import FILTER, Component, Lowered
 from weft.aggregates.ddl import arrow_type, spelled
 from weft.aggregates.monoid import Monoid, State, Types
 from weft.aggregates.user import OBJECT, Declared, Operations
@@ -25,7 +25,6 @@ WIDENS = {
     "float": ("tinyint", "smallint"),
     "double": ("tinyint", "smallint", "int", "bigint", "float"),
 }
-FILTER = " FILTER (WHERE "
 
 
 @dataclass(frozen=True, eq=False)

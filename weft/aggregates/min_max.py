@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
-from weft.aggregates.component import Component, Lowered
+from weft.aggregates.component import Component, Lowered, lifted
 
 Args = tuple[Argument, ...]
-ORDERED = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
+TEXTS = ("string", "binary")
+ORDERED = (*INTEGRAL, *FRACTIONAL, "boolean", *TEXTS, "date", "timestamp", "timestamp_ntz")
 
 
 def ordered(arg: Argument) -> Argument:
@@ -16,30 +17,35 @@ def ordered(arg: Argument) -> Argument:
     raise UnsupportedType(arg.type)
 
 
+def lifts(only: str, order: Argument, *values: Argument) -> tuple[str, ...]:
+    """What a row brings; nothing where rows are ordered by texts, which workers are slow to compare."""
+    return () if order.type in TEXTS else tuple(lifted(only, arg.sql) for arg in (*values, order))
+
+
 def lower_min(args: Args, only: str) -> Lowered:
     """min(x); on booleans also bool_and."""
     arg = ordered(args[0])
-    return Lowered((Component("min", (f"min({arg.sql}){only}",), arg.type),))
+    return Lowered((Component("min", (f"min({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
 
 
 def lower_max(args: Args, only: str) -> Lowered:
     """max(x); on booleans also bool_or."""
     arg = ordered(args[0])
-    return Lowered((Component("max", (f"max({arg.sql}){only}",), arg.type),))
+    return Lowered((Component("max", (f"max({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
 
 
 def lower_min_by(args: Args, only: str) -> Lowered:
     """min_by(value, order): the slice with the least order lends its value."""
     value, order = args[0], ordered(args[1])
     columns = (f"min_by({value.sql}, {order.sql}){only}", f"min({order.sql}){only}")
-    return Lowered((Component("min_by", columns, value.type),))
+    return Lowered((Component("min_by", columns, value.type, lifts=lifts(only, order, value)),))
 
 
 def lower_max_by(args: Args, only: str) -> Lowered:
     """max_by(value, order): the slice with the greatest order lends its value."""
     value, order = args[0], ordered(args[1])
     columns = (f"max_by({value.sql}, {order.sql}){only}", f"max({order.sql}){only}")
-    return Lowered((Component("max_by", columns, value.type),))
+    return Lowered((Component("max_by", columns, value.type, lifts=lifts(only, order, value)),))
 
 
 MIN = Aggregate("min", lower_min)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
-from weft.aggregates.component import Component, Lowered
+from weft.aggregates.component import FILTER, Component, Lowered, lifted
 from weft.aggregates.count_sum_avg import counted
 
 Args = tuple[Argument, ...]
@@ -31,7 +31,8 @@ def countable(arg: Argument) -> Argument:
 def moments(arg: Argument, only: str, order: int) -> Component:
     """Count, mean and central moments up to `order` of a slice, solved from Spark's own aggregates."""
     x = numeric(arg).sql
-    count = counted((countable(arg),), only).columns[0]
+    counts = counted((countable(arg),), only)
+    count = counts.columns[0]
     m2 = f"(var_pop({x}){only} * {count})"
     # A slice of equal values has that very value as its mean, so that merged slices of equal values keep m2 = 0.
     mean = f"IF(var_pop({x}){only} = 0, max({x}){only}, avg({x}){only})"
@@ -39,20 +40,29 @@ def moments(arg: Argument, only: str, order: int) -> Component:
     m4 = f"coalesce((kurtosis({x}){only} + 3) * {m2} * {m2} / nullif({count}, 0), IF({m2} = 0, 0D, {m2}))"
     columns = (count, mean, m2, m3, m4)[: order + 1]
     label = f"moments of {arg.sql} up to {order}{only}"
-    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1], label)
+    lifts = (*counts.lifts, lifted(only, x), *[lifted(only, still(x))] * (order - 1))
+    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1], label, lifts=lifts)
+
+
+def still(x: str) -> str:
+    """The central moments of one value: nothing, but of what is no finite number NaN, as Spark has it."""
+    return f"abs({x}) * 0D"
 
 
 def comoments(args: Args, only: str) -> Component:
     """Count, means and second moments of the rows where both arguments are non-null."""
     x, y = (numeric(a).sql for a in args)
     both = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
-    paired = only.replace("(WHERE ", f"(WHERE {both} AND (", 1) + ")" if only else f" FILTER (WHERE {both})"
+    paired = only.replace(FILTER, f"{FILTER}{both} AND (", 1) + ")" if only else f"{FILTER}{both})"
     mean_x = f"IF(regr_sxx({y}, {x}){only} = 0, max({x}){paired}, regr_avgx({y}, {x}){only})"
     mean_y = f"IF(regr_syy({y}, {x}){only} = 0, max({y}){paired}, regr_avgy({y}, {x}){only})"
     sums = tuple(f"{f}({y}, {x}){only}" for f in ("regr_sxy", "regr_sxx", "regr_syy"))
-    columns = (counted(tuple(countable(a) for a in args), only).columns[0], mean_x, mean_y, *sums)
+    counts = counted(tuple(countable(a) for a in args), only)
+    columns = (counts.columns[0], mean_x, mean_y, *sums)
     label = f"comoments of {args[0].sql} and {args[1].sql}{only}"
-    return Component("comoments", columns, "double", ("sxy", "sxx", "syy"), label)
+    rest = (x, y, f"{still(x)} + {still(y)}", still(x), still(y))
+    lifts = (*counts.lifts, *(lifted(paired, value) for value in rest))
+    return Component("comoments", columns, "double", ("sxy", "sxx", "syy"), label, lifts=lifts)
 
 
 def moment(order: int, sql: str) -> Lower:

@@ -13,13 +13,16 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.component import Component
-from weft.final.merge import merge_columns
-from weft.final.partition import fold_columns, number_keys, sort_order
+from weft.final.form import Form, from_bytes, merged, to_bytes
+from weft.final.partition import fold_columns
 from weft.final.past import Blob, Levels, readings
 from weft.final.steps import Span, fold_steps
+from weft.final.waiting import Piece, Waiting
 from weft.model.window import Window
 from weft.stages.definition import FinalStage
+
+NEVER = -(2**63)
+WAITING = -1  # the level of pieces
 
 
 @dataclass(frozen=True)
@@ -33,27 +36,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Node:
-    """What buckets of one grouping do: slices are `keys`, start, `marks` and values, in columns of this order.
+    """What buckets of one grouping do with slices of a form."""
 
-    `merging` says which columns are a component's, so that slices can be merged; None where they cannot.
-    """
-
-    keys: int
-    marks: int
+    form: Form
     windows: tuple[Window, ...]
     levels: Levels
     parts: tuple[Part, ...]
-    merging: tuple[tuple[Component, tuple[int, ...]], ...] | None
-    ansi: bool
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, and its timer."""
+    """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, when it wants to be
+    called, and which pieces of slices wait."""
 
     until: int
     last: int
     timer: int
+    waiting: tuple[Piece, ...] = ()
 
 
 class Store(Protocol):
@@ -68,28 +67,48 @@ class Store(Protocol):
     def remove(self, blob: Blob) -> None:
         """Forget a blob, if it is there."""
 
-    def clear(self) -> None:
-        """Forget all blobs."""
+
+@dataclass(frozen=True)
+class Pieces:
+    """A store of blobs as one of pieces, which are blobs of a level below all others."""
+
+    store: Store
+
+    def get(self, number: int) -> bytes:
+        """A piece's bytes."""
+        data = self.store.get(Blob(WAITING, number))
+        assert data is not None, f"piece {number} of waiting slices is not in the store"
+        return data
+
+    def put(self, number: int, data: bytes) -> None:
+        """Keep a piece."""
+        self.store.put(Blob(WAITING, number), data)
+
+    def remove(self, number: int) -> None:
+        """Forget a piece."""
+        self.store.remove(Blob(WAITING, number))
 
 
 class Bucket:
-    """One bucket in one trigger."""
+    """One bucket in one trigger: new slices, which need not be over, and the watermark."""
 
-    def __init__(self, node: Node, store: Store, kept: Kept | None):
-        self.node, self.store, self.kept = node, store, kept
+    def __init__(self, node: Node, store: Store, kept: Kept | None, new: pa.Table | None, until: int):
+        self.node, self.store, self.kept, self.until = node, store, kept, until
         self._held: dict[Blob, pa.Table | None] = {}
+        self.waiting = Waiting(node.form, Pieces(store), kept.waiting if kept else ())
+        self.over = self.waiting.advance(new, until)
 
-    def answers(self, new: pa.Table | None, until: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def answers(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The answers of all windows that end now, each with the number of its part."""
         after = None if self.kept is None else self.kept.until
-        tables = [] if new is None else [new]
+        tables = [] if self.over is None else [self.over]
         if after is not None:
-            tables = [*self.past(after, until), *tables]
+            tables = [*self.past(after, self.until), *tables]
         if not tables:
             return
         columns = [c.combine_chunks() for c in pa.concat_tables(tables).columns]
-        head = self.node.keys + 1 + self.node.marks
-        folding = partial(fold_steps, span=Span(after, until))
+        head = self.node.form.head
+        folding = partial(fold_steps, span=Span(after, self.until))
         for part in self.node.parts:
             read = [*columns[:head], *(columns[head + i] for i in part.columns)]
             for batch in fold_columns(part.final, read, folding):
@@ -101,19 +120,16 @@ class Bucket:
         for reading in readings(levels, after, until):
             table = self.table(reading.blob)
             if table is not None and reading.parts is not None:
-                of = self.starts(table) // levels.sizes[reading.blob.level - 1]
+                of = self.node.form.starts(table) // levels.sizes[reading.blob.level - 1]
                 table = table.filter(pa.array(np.isin(of, reading.parts)))
             if table is not None and table.num_rows:
                 yield table
 
-    def starts(self, table: pa.Table) -> np.ndarray:
-        """When slices start."""
-        return table.column(self.node.keys).to_numpy()
-
     def table(self, blob: Blob) -> pa.Table | None:
         """The slices or totals of a blob."""
         if blob not in self._held:
-            data = self.store.get(blob)
+            there = self.kept is not None and blob.number <= self.node.levels.number(blob.level, self.kept.last)
+            data = self.store.get(blob) if there else None
             self._held[blob] = None if data is None else from_bytes(data)
         return self._held[blob]
 
@@ -124,24 +140,25 @@ class Bucket:
         self._held[blob] = joined
         self.store.put(blob, to_bytes(joined, "lz4"))
 
-    def keep(self, new: pa.Table | None, until: int) -> Kept | None:
-        """Put away new slices, merge what is over, forget what no window reads; None where nothing is left."""
-        levels, before = self.node.levels, self.kept
-        if before is not None and until - before.until > levels.reach + levels.sizes[-1]:
-            self.store.clear()
-            self._held.clear()
-        elif before is not None:
-            self.forget(before.until, until)
+    def keep(self) -> Kept | None:
+        """Put away the slices that are over, forget what no window reads; None where nothing is left or waits."""
+        before, until = self.kept, self.until
+        last = NEVER
+        if before is not None:
+            self.forget(before, until)
+            last = before.last
         after = None if before is None else before.until
-        touched = [*self.open(0, after), *([] if new is None else self.put_away(new, until))]
+        touched = self.open(0, after)
+        if self.over is not None:
+            touched += self.put_away(self.over, until)
+            last = max(last, int(self.node.form.starts(self.over).max()))
         self.merge(dict.fromkeys(touched), after, until)
-        last = max(before.last if before else -(2**63), int(self.starts(new).max()) if new is not None else -(2**63))
-        timer = next_end(self.node.windows, last, until)
-        return None if timer is None else Kept(until, last, timer)
+        ends = [end for end in (next_end(self.node.windows, last, until), self.waiting.low) if end is not None]
+        return Kept(until, last, min(ends), tuple(self.waiting.pieces)) if ends else None
 
     def put_away(self, new: pa.Table, until: int) -> list[Blob]:
         """Add new slices to their blobs, except those that no later window reads; gives the blobs."""
-        number = self.starts(new) // self.node.levels.sizes[0]
+        number = self.node.form.starts(new) // self.node.levels.sizes[0]
         found = [int(n) for n in np.unique(number) if n >= self.node.levels.forgotten(0, until)]
         for each in found:
             self.add(Blob(0, each), new.filter(pa.array(number == each)))
@@ -158,7 +175,7 @@ class Bucket:
                 table = self.table(blob)
                 if table is not None:
                     target = Blob(level + 1, blob.number * levels.sizes[level] // levels.sizes[level + 1])
-                    self.add(target, merged(self.node, table))
+                    self.add(target, merged(self.node.form, table))
                     above[target] = None
             touched = above
 
@@ -169,44 +186,15 @@ class Bucket:
         low, high = (self.node.levels.number(level, t) for t in (after - self.node.levels.lag, after))
         return [Blob(level, number) for number in range(low, high + 1)]
 
-    def forget(self, after: int, until: int) -> None:
-        """Remove the blobs that windows ending after `after` read and those ending after `until` do not."""
+    def forget(self, before: Kept, until: int) -> None:
+        """Remove the blobs that windows ending after an earlier watermark read and those ending after `until` do not.
+        """
         levels = self.node.levels
         for level in range(len(levels.sizes)):
-            for number in range(levels.forgotten(level, after), levels.forgotten(level, until)):
+            there = levels.number(level, before.last) + 1
+            for number in range(levels.forgotten(level, before.until), min(levels.forgotten(level, until), there)):
                 self.store.remove(Blob(level, number))
                 self._held[Blob(level, number)] = None
-
-
-def merged(node: Node, table: pa.Table) -> pa.Table:
-    """The slices of a table merged into one for each key and set of marks, or as they are where a sum does not fit."""
-    return merged_by(node, table, [i for i in range(node.keys + 1 + node.marks) if i != node.keys])
-
-
-def condensed(node: Node, table: pa.Table) -> pa.Table:
-    """The slices of a table with those of the same key, start and marks merged: finer groupings bring several."""
-    return merged_by(node, table, range(node.keys + 1 + node.marks))
-
-
-def merged_by(node: Node, table: pa.Table, by: Sequence[int]) -> pa.Table:
-    """The slices of a table merged into one for each value of some columns, or as they are where a sum does not fit."""
-    columns = [c.combine_chunks() for c in table.columns]
-    start, head = columns[node.keys].to_numpy(), node.keys + 1 + node.marks
-    number = number_keys([columns[i] for i in by], len(start))
-    order = sort_order(number, start)
-    first = np.flatnonzero(np.append(True, np.diff(number[order]) != 0))
-    if len(first) == len(order) or node.merging is None:
-        return table
-    made: dict[int, pa.Array] = {}
-    for component, places in node.merging:
-        found = merge_columns(component, [columns[head + i] for i in places], order, first, node.ansi)
-        if found is None:
-            return table
-        made |= dict(zip(places, found, strict=True))
-    chosen = pa.array(order[first])
-    named = [c.take(chosen) for c in columns[:head]]
-    values = [made[i].cast(columns[head + i].type) for i in range(len(columns) - head)]
-    return pa.Table.from_arrays([*named, *values], schema=table.schema)
 
 
 def next_end(windows: Sequence[Window], last: int, until: int) -> int | None:
@@ -218,16 +206,3 @@ def next_end(windows: Sequence[Window], last: int, until: int) -> int | None:
         if end - window.range <= last:
             ends.append(end)
     return min(ends, default=None)
-
-
-def to_bytes(table: pa.Table | pa.RecordBatch, packing: str | None = None) -> bytes:
-    """Slices or answers in Arrow's own format; packed where they go to the store, which is slower than packing."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
-        writer.write(table)
-    return sink.getvalue().to_pybytes()
-
-
-def from_bytes(data: bytes) -> pa.Table:
-    """What `to_bytes` wrote."""
-    return pa.ipc.open_stream(data).read_all()

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import RunError
-from weft.final.bucket import Store, from_bytes, to_bytes
+from weft.final.bucket import Store
+from weft.final.form import from_bytes, to_bytes
 from weft.final.past import Blob
 
 INDEX = 99  # the level of the blobs that list chunks

@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bucket import Store, from_bytes, to_bytes
+from weft.final.bucket import Store
 from weft.final.chunks import Chunks, Waiting, joined
+from weft.final.form import from_bytes, to_bytes
 from weft.final.partition import number_keys
 from weft.final.past import Blob
 from weft.model.window import Window

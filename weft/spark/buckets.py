@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.component import ROWS
-from weft.final.bucket import Node, Part, to_bytes
+from weft.aggregates.component import ROWS, Component
+from weft.final.bucket import Node, Part
+from weft.final.form import Form, to_bytes
 from weft.final.merge import is_mergeable
 from weft.final.partition import columns_for
 from weft.final.past import levels_for
@@ -22,6 +23,7 @@ from weft.stages.definition import FinalStage, PartialStage
 
 BUCKET, SLICES = "bucket", "slices"
 PACKED = f"{BUCKET} int, {SLICES} binary"
+MOST_BYTES = 1 << 26  # of rows that are packed together
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,11 @@ def weave_node(root: PartialStage, stages: ScanStages, number: int, buckets: tup
     needed = sorted({i for each in read for i in each})
     parts = tuple(Part(number + i, final, tuple(map(needed.index, each)))
                   for i, (final, each) in enumerate(zip(finals, read, strict=True)))
-    merging = merging_of(root, finals, needed)
+    merging = merging_of(root, [c for final in finals for c in final.components], needed)
     windows = tuple(sorted({w for final in finals for w in final.windows}))
     lag = min(period for _, period in root.progressions)
-    node = Node(len(stages.partial.keys), root.marks, windows, levels_for(windows, lag, merging is not None), parts,
-                merging, ansi)
+    form = Form(len(stages.partial.keys), root.marks, root.progressions, merging, ansi)
+    node = Node(form, windows, levels_for(windows, lag, merging is not None), parts)
     keys = tuple(root.keys.index(key) for key in stages.partial.keys)
     return Woven(node, keys, tuple(needed), buckets)
 
@@ -68,14 +70,14 @@ def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
     return [(sql, number) for number in numbers for sql in columns_for(final)]
 
 
-def merging_of(root: PartialStage, finals: Sequence[FinalStage], needed: Sequence[int]) -> tuple | None:
+def merging_of(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
     """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
     place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
-    components = dict.fromkeys((ROWS, *(c for final in finals for c in final.components)))
     if not all(map(is_mergeable, components)):
         return None
     numbers = dict.fromkeys(number for _, number in place)
-    found = tuple((c, tuple(place[sql, number] for sql in c.columns)) for c in components for number in numbers
+    found = tuple((c, tuple(place[sql, number] for sql in c.columns))
+                  for c in dict.fromkeys((ROWS, *components)) for number in numbers
                   if all((sql, number) in place for sql in c.columns))
     covered = {at for _, places in found for at in places}
     return found if len(covered) == len(needed) else None
@@ -151,6 +153,19 @@ def parted(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
         yield int(number[order[low]]), table.slice(low, high - low)
 
 
+def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches that are not too large together."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size > MOST_BYTES:
+            yield held
+            held, size = [], 0
+    yield held
+
+
 def packed(bucket: int, table: pa.Table) -> pa.RecordBatch:
     """A row of a bucket and what it gets as bytes."""
     data = to_bytes(table.combine_chunks())
@@ -159,6 +174,6 @@ def packed(bucket: int, table: pa.Table) -> pa.RecordBatch:
 
 def chosen(table: pa.Table, woven: Woven) -> pa.Table:
     """The columns of the slices that a grouping keeps, in its order."""
-    names = [*(f"k{i}" for i in woven.keys), SLICE, *(f"m{i}" for i in range(woven.node.marks)),
+    names = [*(f"k{i}" for i in woven.keys), SLICE, *(f"m{i}" for i in range(woven.node.form.marks)),
              *(f"p{i}" for i in woven.columns)]
     return table.select(names)

@@ -200,7 +200,7 @@ def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str,
         reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
     pairs = zip(lowered.components, guarded.components, strict=True)
-    return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
+    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts) for c, g in pairs))
 
 
 def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:

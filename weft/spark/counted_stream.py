@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
 from weft.errors import RunError
 from weft.final.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
@@ -18,9 +19,10 @@ from weft.io.arrivals import CORRUPT, TIME, faults, usable
 from weft.model.query import CALL
 from weft.model.workload import Bound
 from weft.spark import unpack
-from weft.spark.buckets import BUCKET, PACKED, bucket_of, even_ids, packed, parted
+from weft.spark.buckets import BUCKET, PACKED, bucket_of, even_ids, packed, parted, shares
 from weft.spark.connect import sendable
 from weft.spark.counter import ROWS_PART, Numberer, Rota
+from weft.spark.cut import key_of
 from weft.spark.final import run_final
 from weft.spark.numbered import NEW, predicate_of, renumbered
 from weft.spark.partial import sliced
@@ -32,10 +34,8 @@ from weft.stages.definition import AnswerStage, Column, FinalStage, PartialStage
 
 # How many shelves the keys of a bucket lie on: a trigger moves those only that got rows.
 SHELVES = 32
-MOST_BYTES = 1 << 26  # of rows that are packed together
 # How many of a window's rows are new: those without one were told before.
 FRESHNESS = Component("count", (f"count(IF({NEW}, 1, NULL))",), "bigint")
-FLOATS = ("float", "double")
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,6 @@ def bucketed(rows: DataFrame, columns: list[str], stage: PartialStage, partition
     return placed.mapInArrow(sendable(rows.sparkSession, pack), PACKED)
 
 
-def key_of(sql: str, kind: str) -> str:
-    """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
-    if kind not in FLOATS:
-        return sql
-    return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
-
-
 def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of a bucket and what it gets as bytes, a share of the partition at a time."""
     for held in shares(batches):
@@ -137,24 +130,11 @@ def in_utc(rows: pa.Table) -> pa.Table:
                                 for field in rows.schema]))
 
 
-def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches that are not too large together."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size > MOST_BYTES:
-            yield held
-            held, size = [], 0
-    yield held
-
-
 def require_countable(workload: Iterable[Bound]) -> None:
     """Raise where rows are counted by keys of which equal values may differ in bytes, deep within."""
     for bound in workload:
         for key, kind in zip(bound.query.keys, bound.key_types, strict=True):
-            nested = "<" in kind and any(word in kind for word in (*FLOATS, "map<"))
+            nested = "<" in kind and any(word in kind for word in (*FRACTIONAL, "map<"))
             if bound.query.window.counts_rows and nested:
                 raise RunError(f"a stream cannot count the rows of '{bound.query.name}' by {key}, which is {kind}: "
                                "group by its fields instead, or run the query as a batch with loom.run.")

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessorHandle
 
-from weft.final.bucket import from_bytes, to_bytes
 from weft.final.chunks import joined
 from weft.final.counting import Counted, Counter
+from weft.final.form import from_bytes, to_bytes
 from weft.model.window import Window
 from weft.spark.buckets import SLICES
 from weft.spark.state import FRAME, LATE_PART, Blobs, Sent, frame, moment
@@ -43,13 +43,13 @@ class Numberer:
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Count up to the watermark."""
-        until, _, timer = self.kept.get() or (None, None, UNSET)
+        until, _, timer, _ = self.kept.get() or (None, None, UNSET, None)
         counter = Counter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
         yield from framed(counter.advance(new, watermark * 1000), self.rota)
         # A row can be counted when no other of its time can come any more.
         due = UNSET if counter.waiting.low is None else moment(counter.waiting.low + 1, watermark)
         self.call_at(due, timer, expired)
-        self.kept.update((watermark, watermark, due))
+        self.kept.update((watermark, watermark, due, b""))
 
     def call_at(self, due: int, timer: int, expired: int | None) -> None:
         """Let Spark call at a moment in place of another; Spark itself ends an expired timer."""

@@ -23,7 +23,7 @@ class Shell(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
         self.handle = handle
-        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint")
+        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint, waiting binary")
         self.past = handle.getMapState("past", "level int, number bigint", "data binary")
 
     @property

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessorHandle
 
-from weft.final.bucket import Bucket, Kept, condensed, from_bytes, to_bytes
+from weft.final.bucket import Bucket, Kept
+from weft.final.form import from_bytes, to_bytes
 from weft.final.past import Blob
+from weft.final.waiting import packed, unpacked
 from weft.spark import shell
 from weft.spark.buckets import BUCKET, SLICES, Woven
 from weft.spark.connect import sendable
@@ -55,14 +57,11 @@ class Folder:
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Answer up to the watermark and keep what later answers need."""
         node, found = self.home[bucket], self.kept.get()
-        kept = None if found is None else Kept(*found)
-        if new is not None:
-            new = condensed(node, new)
-        until = watermark * 1000
-        work = Bucket(node, self.blobs, kept)
-        yield from framed(work.answers(new, until), {part.number: part.final.keys for part in node.parts},
+        kept = None if found is None else recalled(*found)
+        work = Bucket(node, self.blobs, kept, new, watermark * 1000)
+        yield from framed(work.answers(), {part.number: part.final.keys for part in node.parts},
                           {part.number for part in node.parts if part.final.predicates})
-        self.remember(work.keep(new, until), kept, watermark, expired)
+        self.remember(work.keep(), kept, watermark, expired)
 
     def remember(self, now: Kept | None, before: Kept | None, watermark: int, expired: int | None) -> None:
         """Keep what the bucket knows, and let Spark call at its next end; Spark itself ends an expired timer."""
@@ -76,7 +75,12 @@ class Folder:
             return
         if due != old or old == expired:
             self.handle.registerTimer(due)
-        self.kept.update((now.until, now.last, due))
+        self.kept.update((now.until, now.last, due, packed(now.waiting)))
+
+
+def recalled(until: int, last: int, timer: int, waiting: bytes) -> Kept:
+    """What a bucket knew, out of Spark's state."""
+    return Kept(until, last, timer, tuple(unpacked(bytes(waiting))))
 
 
 def moment(end: int, watermark: int) -> int:

@@ -14,6 +14,7 @@ from weft.slicing import slice_end, slice_start
 from weft.spark import unpack
 from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
+from weft.spark.cut import END, cut, is_cut_in_workers, lifted
 from weft.spark.final import answer_schema
 from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
 from weft.spark.ship import ship_by_value
@@ -21,7 +22,6 @@ from weft.spark.state import ANSWERS, COUNT, LATE_PART, PART, PREDICATE, WINDOW,
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
-END = "slice_end"
 # The number of dead letters among the parts of a trigger, and the names of what is observed of a trigger.
 DEAD_PART = -1
 OBSERVED, ANSWERED = "weft", "answers"
@@ -84,10 +84,14 @@ def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None,
     stage = scan.partial
     time = moment(stage)
     wrong = faults(source.columns, time, future)
-    slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-    woven = weave(scan, partitions, ansi)
-    answers = fold_buckets(bucketed(slices, woven), woven)
-    return flowing(answers, source, wrong, parts_of(scan, woven, slices))
+    rows, woven = usable(source, wrong).withColumn(TIME, F.expr(time)), weave(scan, partitions, ansi)
+    if is_cut_in_workers(stage):
+        slices = lifted(rows, stage, delay)
+        packed = cut(slices, stage, delay, woven, ansi)
+    else:
+        slices = slices_of(rows, stage, delay)
+        packed = bucketed(slices, woven)
+    return flowing(fold_buckets(packed, woven), source, wrong, parts_of(scan, woven, slices))
 
 
 def flowing(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str], parts: tuple[Expected, ...]) -> Flow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -14,6 +14,7 @@ from weft.aggregates.component import (
     Lowered,
     columns_of,
     guarded_columns,
+    lifted_columns,
     merging,
 )
 from weft.aggregates.times import instant
@@ -102,21 +103,27 @@ def order_of(scan: Scan) -> tuple[str, ...]:
 
 def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
-    guarded = guarded_columns(components)
+    guarded, lifts = guarded_columns(components), lifted_columns(components)
     for column, asking in wanted(scan).items():
-        if None in asking or len(asking) == len(scan.predicates) or column not in guarded:
-            yield Column(column, None, column)
-        else:
-            either = " OR ".join(f"({predicate})" for predicate in asking)
-            yield Column(column, None, guarded[column].replace(GUARD, either))
+        every = None in asking or len(asking) == len(scan.predicates)
+        either = None if every else " OR ".join(f"({predicate})" for predicate in asking)
+        yield guarded_column(column, None, either, guarded, lifts)
 
 
 def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
-    guarded, asking = guarded_columns((ROWS, *components)), wanted(scan)
+    guarded, lifts = guarded_columns((ROWS, *components)), lifted_columns((ROWS, *components))
+    asking = wanted(scan)
     for number, predicate in enumerate(scan.predicates):
         for column in dict.fromkeys((ROWS.columns[0], *(c for c, asked in asking.items() if predicate in asked))):
-            yield Column(column, number, guarded[column].replace(GUARD, predicate) if predicate else column)
+            yield guarded_column(column, number, predicate, guarded, lifts)
+
+
+def guarded_column(column: str, number: int | None, condition: str | None, guarded: Mapping[str, str],
+                   lifts: Mapping[str, str]) -> Column:
+    """A column over the rows that meet a condition, or over all if there is none or nothing to guard."""
+    sql = guarded[column].replace(GUARD, condition) if condition and column in guarded else column
+    return Column(column, number, sql, lifts.get(column, "").replace(GUARD, condition or "true"))
 
 
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:

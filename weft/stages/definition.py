@@ -13,11 +13,13 @@ from weft.model.window import ROW_COUNT, TIME, Window
 
 
 class Column(NamedTuple):
-    """A column of the slices: what it is, for which predicate if that matters, and the SQL that computes it."""
+    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, and the SQL of
+    what a row brings to it, if that can be told."""
 
     plain: str
     predicate: int | None
     sql: str
+    lift: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.final.test_fold import COMPONENTS, expected, received, rows, slices, windows
 from weft.aggregates.component import Component
-from weft.final import past
-from weft.final.bucket import Bucket, Kept, Node, Part, condensed, from_bytes, merged, next_end, to_bytes
+from weft.final import past, waiting
+from weft.final.bucket import Bucket, Kept, Node, Part, next_end
+from weft.final.form import Form, condensed, from_bytes, merged, to_bytes
 from weft.final.past import Blob, levels_for, readings
+from weft.final.waiting import Piece, Waiting, packed, unpacked
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage, streamed
@@ -45,45 +49,45 @@ class Shelf(dict):
 def node_of(shapes: tuple[Window, ...], merging=MERGING) -> Node:
     stage = streamed(final_stage(1, shapes, COMPONENTS, True, ()))
     lag = min(period for _, period in progressions(shapes))
-    return Node(1, 0, shapes, levels_for(shapes, lag, merging is not None), (Part(0, stage, (0, 1, 2)),), merging, True)
+    form = Form(1, 0, progressions(shapes), merging, True)
+    return Node(form, shapes, levels_for(shapes, lag, merging is not None), (Part(0, stage, (0, 1, 2)),))
 
 
-def run(node: Node, table: pa.Table, ends: np.ndarray, marks: list[int], shelf: Shelf) -> list[pa.RecordBatch]:
-    """The answers of a stream whose watermark takes these values, each slice coming when it is over."""
-    kept: Kept | None = None
+def run(node: Node, table: pa.Table, marks: list[int], shelf: Shelf, early: np.ndarray | None = None,
+        kept: Kept | None = None) -> list[pa.RecordBatch]:
+    """The answers of a stream whose watermark takes these values, each slice coming `early` triggers, or none, before
+    that in which it is over."""
     sent: list[pa.RecordBatch] = []
-    before = -(2**62)
-    for mark in marks:
-        chosen = np.flatnonzero((ends > before) & (ends <= mark))
+    closing = np.searchsorted(marks, node.form.ends(table))
+    arrival = closing - (0 if early is None else np.minimum(early[: len(closing)], closing))
+    for i, mark in enumerate(marks):
+        chosen = np.flatnonzero(arrival == i)
         new = table.take(pa.array(chosen)) if len(chosen) else None
-        before = mark
         if new is None and (kept is None or kept.timer > mark):
             continue
-        bucket = Bucket(node, shelf, kept)
-        sent += [batch for _, batch in bucket.answers(new, mark)]
-        kept = bucket.keep(new, mark)
+        bucket = Bucket(node, shelf, kept, new, mark)
+        sent += [batch for _, batch in bucket.answers()]
+        kept = bucket.keep()
         if kept is None:
             shelf.clear()
+        else:
+            kept = replace(kept, waiting=tuple(unpacked(packed(kept.waiting))))
     return sent
 
 
-def over(table: pa.Table, shapes: tuple[Window, ...]) -> np.ndarray:
-    """When each slice ends: at the next cut."""
-    cut = progressions(shapes)
-    return np.array([min(t - (t - phase) % period + period for phase, period in cut)
-                     for t in table.column("s").to_pylist()], np.int64)
-
-
 @given(data=rows(), shapes=windows(), merging=st.sampled_from([MERGING, None]), fan=st.sampled_from([2, 3, 16]),
-       marks=st.lists(st.one_of(st.integers(-60, 130), st.integers(9_990, 10_130)), min_size=1, max_size=25))
-def test_any_cut_into_triggers_answers_every_closed_window_once(data, shapes, merging, fan, marks):
-    table = pa.Table.from_batches([slices(data, shapes)])
-    ends = over(table, shapes)
-    usual, past.FAN = past.FAN, fan
+       marks=st.lists(st.one_of(st.integers(-60, 130), st.integers(9_990, 10_130)), min_size=1, max_size=25),
+       early=st.lists(st.integers(0, 20), min_size=200, max_size=200), whole=st.booleans())
+def test_any_cut_into_triggers_answers_every_closed_window_once(data, shapes, merging, fan, marks, early, whole):
+    """Slices come when they are over, or before that and in several parts: a row each."""
+    made = [slices(data, shapes)] if whole else [slices([row], shapes) for row in data]
+    table = pa.Table.from_batches(made, slices(data, shapes).schema)
+    usual = past.FAN, waiting.MANY
+    past.FAN = waiting.MANY = fan
     try:
-        sent = run(node_of(shapes, merging), table, ends, sorted(set(marks)), Shelf())
+        sent = run(node_of(shapes, merging), table, sorted(set(marks)), Shelf(), np.array(early))
     finally:
-        past.FAN = usual
+        past.FAN, waiting.MANY = usual
     closed = {place: answer for place, answer in expected(data, shapes).items()
               if place[2] + shapes[place[0]].range <= max(marks)}
     assert received(sent) == closed
@@ -92,7 +96,7 @@ def test_any_cut_into_triggers_answers_every_closed_window_once(data, shapes, me
 def test_nothing_is_kept_once_no_window_can_hold_a_slice():
     shapes, shelf = (Window(60, 10), Window(240, 10)), Shelf()
     table = pa.Table.from_batches([slices([("a", t, 1) for t in range(0, 500, 5)], shapes)])
-    run(node_of(shapes), table, over(table, shapes), list(range(0, 2000, 35)), shelf)
+    run(node_of(shapes), table, list(range(0, 2000, 35)), shelf)
     assert not shelf
 
 
@@ -105,15 +109,10 @@ def moved(length: int, keys: int = 20) -> int:
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": names, "s": start, "n": ones, "a": ones, "x": ones})
     marks = list(range(0, 10 * count, 100))
-    run(node_of(shapes), table, start + 10, marks[:-20], shelf)
+    run(node_of(shapes), table.filter(pc.field("s") + 10 <= marks[-21]), marks[:-20], shelf)
     before = shelf.moved
-    node, kept = node_of(shapes), None
     kept = Kept(marks[-21], marks[-21] - 10, marks[-21] + 10)
-    for mark in marks[-20:]:
-        chosen = np.flatnonzero((start + 10 > mark - 100) & (start + 10 <= mark))
-        bucket = Bucket(node, shelf, kept)
-        list(bucket.answers(table.take(pa.array(chosen)), mark))
-        kept = bucket.keep(table.take(pa.array(chosen)), mark)
+    run(node_of(shapes), table.filter(pc.field("s") + 10 > marks[-21]), marks[-20:], shelf, kept=kept)
     return shelf.moved - before
 
 
@@ -167,19 +166,49 @@ CASES = [
 
 @pytest.mark.parametrize("component, columns, wanted", CASES, ids=[case[0].monoid for case in CASES])
 def test_slices_merge_into_one_a_key(component, columns, wanted):
-    node = Node(1, 0, (), levels_for((Window(60, 10),), 10, True), (), ((component, tuple(range(len(columns)))),), True)
+    form = Form(1, 0, (), ((component, tuple(range(len(columns)))),), True)
     names = [f"p{i}" for i in range(len(columns))]
     table = pa.Table.from_arrays([pa.array(["a", "a", "b", "b"]), pa.array([0, 10, 0, 10]), *columns],
                                  names=["k", "s", *names])
-    found = merged(node, table)
+    found = merged(form, table)
     assert found.column("k").to_pylist() == ["a", "b"]
     values = [list(row) for row in zip(*(found.column(name).to_pylist() for name in names), strict=True)]
     assert repr(values) == repr(wanted)
-    assert condensed(node, table).num_rows == 4
+    assert condensed(form, table).num_rows == 4
 
 
 def test_sums_that_would_not_fit_stay_apart():
     top = 2**63 - 1
-    node = Node(1, 0, (), levels_for((Window(60, 10),), 10, True), (), ((COMPONENTS[1], (0,)),), True)
+    form = Form(1, 0, (), ((COMPONENTS[1], (0,)),), True)
     table = pa.table({"k": ["a", "a"], "s": [0, 10], "p0": [top, top]})
-    assert merged(node, table) == table
+    assert merged(form, table) == table
+
+
+def test_waiting_slices_move_about_as_often_as_their_distance_halves():
+    """Rows come an hour before their slice is over, a minute of them a trigger; reading and writing all each time would
+    move each slice sixty times."""
+    shelf, form = Shelf(), Form(1, 0, ((0, 60),), MERGING, True)
+    start = np.repeat(np.arange(0, 60_000, 60), 50)
+    ones = np.ones(len(start), np.int64)
+    table = pa.table({"k": np.tile([f"k{i}" for i in range(50)], 1000), "s": start, "n": ones, "a": ones, "x": ones})
+    held = Waiting(form, Numbered(shelf), ())
+    over = 0
+    for t in range(1000):
+        found = held.advance(table.slice(t * 50, 50), t * 60 - 3600)
+        over += 0 if found is None else found.num_rows
+    assert over == 50 * (1000 - 61)
+    assert len(held.pieces) < 60
+    assert shelf.moved < 8 * 1000 * len(to_bytes(table.slice(0, 50).combine_chunks(), "lz4"))
+
+
+class Numbered:
+    """A shelf of pieces."""
+
+    def __init__(self, shelf: Shelf):
+        self.get, self.put, self.remove = shelf.get, shelf.put, shelf.remove
+
+
+def test_pieces_are_read_back_as_they_were():
+    pieces = [Piece(3, 10**15, 2, 0), Piece(0, -5, 0, 1)]
+    assert unpacked(packed(pieces)) == pieces
+    assert unpacked(packed([])) == []
