@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from weft.final.form import Form, from_bytes, merged, to_bytes
+from weft.final.form import Form, from_bytes, merged, to_store
 from weft.final.partition import fold_columns
 from weft.final.past import Blob, Levels, readings
 from weft.final.steps import Span, fold_steps
@@ -138,7 +138,7 @@ class Bucket:
         held = self.table(blob)
         joined = table if held is None else pa.concat_tables([held, table])
         self._held[blob] = joined
-        self.store.put(blob, to_bytes(joined, "lz4"))
+        self.store.put(blob, to_store(joined))
 
     def keep(self) -> Kept | None:
         """Put away the slices that are over, forget what no window reads; None where nothing is left or waits."""

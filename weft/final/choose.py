@@ -26,7 +26,7 @@ SPELLED = dict.fromkeys(("sum", "count", "avg", "mean"), "add") | dict.fromkeys(
 # What any worker can run: nobody knows at plan time whether workers have numba, and compiling would cost them seconds.
 UNCOMPILED = tuple(a for a in ALGORITHMS if a.card.engine == "numpy")
 # What reads any window off slices of any lengths, the cheapest first.
-READERS = (prefix, disjoint, doubling, recalc)
+READERS = (prefix, doubling, disjoint, recalc)
 EVERY = "*"  # forces an algorithm for all monoids
 
 # What a worker has to do where nobody knows better.

@@ -75,11 +75,16 @@ def merged_by(form: Form, table: pa.Table, by: Sequence[int]) -> pa.Table:
 
 
 def to_bytes(table: pa.Table | pa.RecordBatch, packing: str | None = None) -> bytes:
-    """Slices or answers in Arrow's own format; packed where they go to the store, which is slower than packing."""
+    """Slices or answers in Arrow's own format, compressed if so wanted."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
         writer.write(table)
     return sink.getvalue().to_pybytes()
+
+
+def to_store(table: pa.Table) -> bytes:
+    """Slices as bytes for a store, which takes and gives back some 40 MB a second: packing them well is faster."""
+    return to_bytes(table.combine_chunks(), "zstd")
 
 
 def from_bytes(data: bytes) -> pa.Table:

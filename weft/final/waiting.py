@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from weft.final.form import Form, condensed, from_bytes, to_bytes
+from weft.final.form import Form, condensed, from_bytes, to_store
 
 # How many pieces of a kind are merged into one.
 MANY = 16
@@ -80,7 +80,7 @@ class Waiting:
         for grade in np.unique(grades).tolist():
             there = grades == grade
             number = max((piece.number for piece in self.pieces), default=-1) + 1
-            self.store.put(number, to_bytes(table.filter(pa.array(there)).combine_chunks(), "lz4"))
+            self.store.put(number, to_store(table.filter(pa.array(there))))
             self.pieces.append(Piece(number, int(ends[there].min()), grade, tier))
 
     def merge(self, until: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.errors import SourceError
@@ -13,6 +13,7 @@ from weft.errors import SourceError
 # The raw text of a record that could not be read; null in rows that could.
 CORRUPT = "__weft_corrupt"
 TIME = "__weft_time"
+REASON, LETTER = "__weft_reason", "__weft_letter"
 DELAY = "spark.watermarkDelayMs"
 
 
@@ -70,12 +71,28 @@ def usable(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
 
 
 def letters(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
-    """The rows that have one as JSON texts: why, and the record as it came."""
-    cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in wrong.items())
-    raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
-    own = [F.col(f"`{name}`") for name in rows.columns if name != CORRUPT]
-    record = F.coalesce(raw, F.to_json(F.struct(*own)))
+    """The rows that have one as JSON texts."""
     # Written as comparisons of columns, so that files whose statistics rule them out are not read twice.
     dead = rows.where(" OR ".join(f"({test})" for test in wrong.values()))
-    return dead.select(F.to_json(F.struct(F.expr(f"CASE {cases} END").alias("reason"), record.alias("record")))
-                       .alias("value"))
+    return dead.select(letter(rows, reason_of(wrong)).alias("value"))
+
+
+def judged(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+    """All rows, those that have a fault with LETTER, their JSON text, and nothing else in them."""
+    found = rows.select("*", reason_of(wrong).alias(REASON))
+    marked = found.select("*", F.when(F.col(REASON).isNotNull(), letter(rows, F.col(REASON))).alias(LETTER))
+    own = [F.when(F.col(REASON).isNull(), F.col(f"`{name}`")).alias(name) for name in rows.columns if name != CORRUPT]
+    return marked.select(*own, LETTER)
+
+
+def reason_of(wrong: Mapping[str, str]) -> Column:
+    """Why a row cannot be used; null if it can."""
+    cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in wrong.items())
+    return F.expr(f"CASE {cases} END")
+
+
+def letter(rows: DataFrame, reason: Column) -> Column:
+    """A row that cannot be used as JSON text: why, and the record as it came."""
+    raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
+    own = [F.col(f"`{name}`") for name in rows.columns if name != CORRUPT]
+    return F.to_json(F.struct(reason.alias("reason"), F.coalesce(raw, F.to_json(F.struct(*own))).alias("record")))

@@ -23,6 +23,7 @@ from weft.stages.definition import FinalStage, PartialStage
 
 BUCKET, SLICES = "bucket", "slices"
 PACKED = f"{BUCKET} int, {SLICES} binary"
+LETTERS = -1  # the bucket of rows that cannot be used
 MOST_BYTES = 1 << 26  # of rows that are packed together
 
 

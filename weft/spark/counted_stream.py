@@ -28,7 +28,7 @@ from weft.spark.numbered import NEW, predicate_of, renumbered
 from weft.spark.partial import sliced
 from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, PART, over_state
-from weft.spark.stream import Arrived, Expected, Flow, flowing, moment
+from weft.spark.stream import Arrived, Expected, Flow, flowing, moment, with_letters
 from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
 from weft.stages.definition import AnswerStage, Column, FinalStage, PartialStage
 
@@ -68,7 +68,7 @@ def counted_flow(scan: ScanStages, source: DataFrame, delay: int, future: int | 
     timed = rows.withColumn(TIME, F.expr(moment(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = parts_of(scan, schema)
     found = bucketed(timed.where(predicate_of(stage)), rows.columns, stage, partitions)
-    return flowing(over_state(found, partial(Numberer, rota_of(parts))), source, wrong, parts)
+    return flowing(with_letters(over_state(found, partial(Numberer, rota_of(parts))), source, wrong), source, parts)
 
 
 def parts_of(scan: ScanStages, schema: StructType) -> tuple[Telling, ...]:

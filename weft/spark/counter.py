@@ -12,10 +12,10 @@ from pyspark.sql.streaming import StatefulProcessorHandle
 
 from weft.final.chunks import joined
 from weft.final.counting import Counted, Counter
-from weft.final.form import from_bytes, to_bytes
+from weft.final.form import from_bytes
 from weft.model.window import Window
 from weft.spark.buckets import SLICES
-from weft.spark.state import FRAME, LATE_PART, Blobs, Sent, frame, moment
+from weft.spark.state import FRAME, LATE_PART, Blobs, Page, Sent, frame, moment
 
 ROWS_PART = -3  # stands for a part where rows are sent
 UNSET = -1  # a timer; Spark's watermark begins at 0
@@ -61,19 +61,20 @@ class Numberer:
 
 def framed(found: Counted, rota: Rota) -> Iterator[pd.DataFrame]:
     """Rows, and the numbers of late ones and of answers, as rows for Spark."""
-    sent: list[Sent] = [(part, place, 0, found.ends[window], None) for part, windows in enumerate(rota.parts)
-                        for place, window in enumerate(windows) if found.ends[window]]
+    sent: list[Sent] = []
+    page = Page()
+    for piece in pieces(found.rows):
+        page.add(piece)
+        sent.append((ROWS_PART, None, None, None))
+        if page.size > FRAME:
+            yield frame(sent, page)
+            sent, page = [], Page()
+    sent += [(part, place, 0, found.ends[window]) for part, windows in enumerate(rota.parts)
+             for place, window in enumerate(windows) if found.ends[window]]
     if found.late:
-        sent.append((LATE_PART, None, None, found.late, None))
-    held = 0
-    for data in map(to_bytes, pieces(found.rows)):
-        sent.append((ROWS_PART, None, None, None, data))
-        held += len(data)
-        if held > FRAME:
-            yield frame(sent)
-            sent, held = [], 0
+        sent.append((LATE_PART, None, None, found.late))
     if sent:
-        yield frame(sent)
+        yield frame(sent, page)
 
 
 def pieces(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL
 from weft.aggregates.component import GUARD, ROWS
 from weft.final.form import Form, condensed, to_bytes
-from weft.io.arrivals import DELAY, TIME
+from weft.io.arrivals import DELAY, LETTER, TIME
 from weft.slicing import slice_start
-from weft.spark.buckets import BUCKET, SLICES, Woven, bucket_of, chosen, merging_of, shares
+from weft.spark.buckets import BUCKET, LETTERS, SLICES, Woven, bucket_of, chosen, merging_of, shares
 from weft.spark.connect import sendable
 from weft.spark.partial import SLICE, marks_of, passing
 from weft.stages.definition import PartialStage
@@ -31,6 +32,7 @@ CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
 PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
 # With more columns than these, Spark aggregates rows faster than it sends them.
 MOST_LIFTED = 24
+EMPTY = pa.table({LETTER: pa.array([], pa.string())})
 ONE = ROWS.lifts[0].replace(GUARD, "true")  # what every row brings to a count of rows is not sent
 
 
@@ -47,13 +49,13 @@ def merging_in(stage: PartialStage) -> tuple | None:
 
 
 def lifted(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
-    """Each row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, then what it brings, `p0 …`."""
-    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
+    """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, what it brings, `p0 …`, and LETTER."""
+    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
     keys = [F.expr(key_of(sql, kind)).alias(f"k{i}")
             for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
     values = [F.expr(column.lift).alias(f"p{i}") for i, column in enumerate(stage.columns)]
-    return marked.select(*keys, start, *marks_of(stage), *values)
+    return marked.select(*keys, start, *marks_of(stage), *values, LETTER)
 
 
 def key_of(sql: str, kind: str) -> str:
@@ -71,7 +73,7 @@ def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven]
     sent = {lift: f"p{lifts.index(lift)}" for lift in lifts if lift != ONE}
     form = Form(len(woven) + len(keys), len(marks), stage.progressions, merging_in(stage), ansi)
     cutter = Cutter(tuple(woven), form, tuple(sent.get(lift) for lift in lifts))
-    columns: list[Column | str] = [*homes, *keys, SLICE, *marks, *sent.values()]
+    columns: list[Column | str] = [*homes, *keys, SLICE, *marks, *sent.values(), LETTER]
     made = rows.select(*columns).mapInArrow(sendable(rows.sparkSession, cutter), CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
@@ -80,18 +82,23 @@ def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven]
 
 @dataclass(frozen=True)
 class Cutter:
-    """Makes slices of the rows of a partition. Rows are slices of a form whose first keys are a bucket a grouping;
-    `places` name the column that holds each value, None where it is one."""
+    """Makes slices of the rows of a partition. Rows are slices of a form whose first keys are a bucket a grouping, or
+    letters; `places` name the column that holds each value, None where it is one."""
 
     woven: tuple[Woven, ...]
     form: Form
     places: tuple[str | None, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of a bucket, an end, and the slices that have both as bytes."""
+        """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
         for held in shares(batches):
-            if any(batch.num_rows for batch in held):
-                slices = condensed(self.form, self.spread(pa.Table.from_batches(held)))
+            rows = pa.Table.from_batches(held) if held else EMPTY
+            letters = rows.filter(pc.field(LETTER).is_valid())
+            if letters.num_rows:
+                yield enclosed(letters.select([LETTER]))
+                rows = rows.filter(pc.field(LETTER).is_null())
+            if rows.num_rows:
+                slices = condensed(self.form, self.spread(rows))
                 ends = self.form.ends(slices)
                 yield from (packed(slices, f"b{i}", ends, each) for i, each in enumerate(self.woven))
 
@@ -102,6 +109,12 @@ class Cutter:
         head = rows.column_names[: self.form.head]
         return pa.table([*(rows.column(name) for name in head), *values],
                         names=[*head, *(f"p{i}" for i in range(len(values)))])
+
+
+def enclosed(letters: pa.Table) -> pa.RecordBatch:
+    """Letters as one row, without an end, so that they are never late."""
+    home, data = pa.array([LETTERS], pa.int32()), pa.array([to_bytes(letters)], pa.binary())
+    return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
 
 
 def packed(slices: pa.Table, bucket: str, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:

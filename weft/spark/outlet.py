@@ -20,8 +20,8 @@ from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.spark.batch import QUERY, Part
 from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
-from weft.spark.state import ANSWERS, PART
-from weft.spark.stream import DEAD_PART, Arrived, Expected
+from weft.spark.state import ANSWERS, DEAD_PART, PART
+from weft.spark.stream import Arrived, Expected
 
 # What a user's function gets: the query's name, its new rows, and the number of the trigger.
 Receiver = Callable[[str, DataFrame, int], None]

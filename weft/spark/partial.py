@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -38,13 +38,13 @@ def sliced(rows: DataFrame, stage: PartialStage) -> DataFrame:
     return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
-def passing(rows: DataFrame, stage: PartialStage) -> DataFrame:
-    """The rows that pass some predicate of the stage, marked if it has marks."""
+def passing(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
+    """The rows that pass some predicate of the stage or one of those `besides`, marked if it has marks."""
     if stage.marks:
-        return marked(rows, stage)
+        return marked(rows, stage, besides)
     if None in stage.predicates:
         return rows
-    return rows.where(" OR ".join(f"({predicate})" for predicate in stage.predicates))
+    return rows.where(" OR ".join(f"({predicate})" for predicate in (*stage.predicates, *besides)))
 
 
 def marks_of(stage: PartialStage) -> list[Column]:
@@ -79,7 +79,7 @@ def columns(texts: Iterable[str]) -> list[Column]:
     return [F.expr(sql).alias(f"p{i}") for i, sql in enumerate(texts)]
 
 
-def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
+def marked(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
     """The rows that may pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3).
     """
     marking = stage.marking
@@ -94,7 +94,7 @@ def marked(rows: DataFrame, stage: PartialStage) -> DataFrame:
                                for i, bits in enumerate(parts)))
     if None in stage.predicates:
         return found
-    return found.where(" OR ".join(f"{MARK.format(i)} <> 0" for i in range(marking.size)))
+    return found.where(" OR ".join((*(f"{MARK.format(i)} <> 0" for i in range(marking.size)), *besides)))
 
 
 def placed(rows: DataFrame, scale: Scale, number: int) -> DataFrame:

@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessorHandle
 
 from weft.final.bucket import Bucket, Kept
-from weft.final.form import from_bytes, to_bytes
+from weft.final.form import from_bytes
 from weft.final.past import Blob
 from weft.final.waiting import packed, unpacked
 from weft.spark import shell
-from weft.spark.buckets import BUCKET, SLICES, Woven
+from weft.spark.buckets import BUCKET, LETTERS, SLICES, Woven
 from weft.spark.connect import sendable
 from weft.spark.ship import pickled, ship_by_value
 
@@ -26,8 +26,8 @@ from weft.spark.ship import pickled, ship_by_value
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
 WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
-LATE_PART = -2  # stands for a part where late rows are counted
-Sent = tuple[int, int | None, int | None, int | None, bytes | None]
+DEAD_PART, LATE_PART = -1, -2  # stand for a part where dead letters are, or late rows are counted
+Sent = tuple[int, int | None, int | None, int | None]
 
 
 def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
@@ -51,8 +51,8 @@ class Folder:
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new slices and answer."""
-        tables = [from_bytes(data) for frame in rows for data in frame[SLICES]]
-        return self.advance(bucket, pa.concat_tables(tables), watermark)
+        table = pa.concat_tables(from_bytes(data) for frame in rows for data in frame[SLICES])
+        return posted(table.column(0)) if bucket == LETTERS else self.advance(bucket, table, watermark)
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Answer up to the watermark and keep what later answers need."""
@@ -118,18 +118,17 @@ def framed(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
     counts: dict[tuple[int, int, int], int] = {}
     sent: list[Sent] = []
-    held = 0
+    page = Page()
     for part, batch in answers:
         count(counts, part, batch, keys[part], part in numbered)
-        data = to_bytes(batch)
-        sent.append((part, None, None, None, data))
-        held += len(data)
-        if held > FRAME:
-            yield frame(sent)
-            sent, held = [], 0
-    sent += [(part, window, predicate, size, None) for (part, window, predicate), size in counts.items()]
+        page.add(batch)
+        sent.append((part, None, None, None))
+        if page.size > FRAME:
+            yield frame(sent, page)
+            sent, page = [], Page()
+    sent += [(part, window, predicate, size) for (part, window, predicate), size in counts.items()]
     if sent:
-        yield frame(sent)
+        yield frame(sent, page)
 
 
 def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
@@ -145,10 +144,49 @@ def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBa
         counts[key] = counts.get(key, 0) + int(totals[place])
 
 
-def frame(rows: list[Sent]) -> pd.DataFrame:
-    """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise."""
+def posted(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
+    """Rows that cannot be used as rows for Spark."""
+    page = Page()
+    for letter in letters.to_pylist():
+        page.write(letter.encode())
+    yield frame([(DEAD_PART, None, None, 1)] * len(letters), page)
+
+
+class Page:
+    """The bytes of several tables one after another."""
+
+    def __init__(self) -> None:
+        self.sink, self.ends = pa.BufferOutputStream(), [0]
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self.ends[-1]
+
+    def add(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Write a table."""
+        with pa.ipc.new_stream(self.sink, table.schema) as writer:
+            writer.write(table)
+        self.ends.append(self.sink.tell())
+
+    def write(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self.sink.write(data)
+        self.ends.append(self.sink.tell())
+
+    def column(self, size: int) -> pa.Array:
+        """The bytes of each table, and nulls up to a size."""
+        tables = len(self.ends) - 1
+        there = pa.array([True] * tables + [False] * (size - tables)).buffers()[1]
+        ends = pa.array(self.ends + self.ends[-1:] * (size - tables), pa.int32()).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), size, [there, ends, self.sink.getvalue()])
+
+
+def frame(rows: list[Sent], page: Page) -> pd.DataFrame:
+    """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise; the tables of a
+    page belong to the first of them."""
     columns = list(zip(*rows, strict=True))
-    types = [pa.int32(), pa.int32(), pa.int32(), pa.int64(), pa.binary()]
-    names = [PART, WINDOW, PREDICATE, COUNT, ANSWERS]
-    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values, kind)))
-                         for name, values, kind in zip(names, columns, types, strict=True)})
+    types = [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
+    arrays = [*map(pa.array, columns, types), page.column(len(rows))]
+    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(array))
+                         for name, array in zip((PART, WINDOW, PREDICATE, COUNT, ANSWERS), arrays, strict=True)})

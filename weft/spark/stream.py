@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, letters, usable
+from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, judged, letters, usable
 from weft.slicing import slice_end, slice_start
 from weft.spark import unpack
 from weft.spark.batch import Part
@@ -18,12 +18,11 @@ from weft.spark.cut import END, cut, is_cut_in_workers, lifted
 from weft.spark.final import answer_schema
 from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
 from weft.spark.ship import ship_by_value
-from weft.spark.state import ANSWERS, COUNT, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
+from weft.spark.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
-# The number of dead letters among the parts of a trigger, and the names of what is observed of a trigger.
-DEAD_PART = -1
+# The names of what is observed of a trigger.
 OBSERVED, ANSWERED = "weft", "answers"
 # Beyond so many windows answers are counted by part only: each count is a column of what Spark observes.
 MOST_COUNTS = 200
@@ -84,24 +83,29 @@ def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None,
     stage = scan.partial
     time = moment(stage)
     wrong = faults(source.columns, time, future)
-    rows, woven = usable(source, wrong).withColumn(TIME, F.expr(time)), weave(scan, partitions, ansi)
+    woven = weave(scan, partitions, ansi)
     if is_cut_in_workers(stage):
-        slices = lifted(rows, stage, delay)
-        packed = cut(slices, stage, delay, woven, ansi)
+        slices = lifted(judged(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = fold_buckets(cut(slices, stage, delay, woven, ansi), woven)
     else:
-        slices = slices_of(rows, stage, delay)
-        packed = bucketed(slices, woven)
-    return flowing(fold_buckets(packed, woven), source, wrong, parts_of(scan, woven, slices))
+        slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = with_letters(fold_buckets(bucketed(slices, woven), woven), source, wrong)
+    return flowing(answers, source, parts_of(scan, woven, slices))
 
 
-def flowing(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str], parts: tuple[Expected, ...]) -> Flow:
-    """The answers of some parts and the dead letters of their source as one stream, counted."""
+def with_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+    """The answers, and the dead letters that a second look at their source finds."""
     dead = letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
                                              f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
                                              f"CAST(value AS BINARY) AS {ANSWERS}")
+    return answers.union(dead)
+
+
+def flowing(answers: DataFrame, source: DataFrame, parts: tuple[Expected, ...]) -> Flow:
+    """The answers of some parts and dead letters, counted."""
     labels = labels_of(parts)
     counted = {name: queries for name, (queries, _) in labels.items()}
-    return Flow(observed(answers.union(dead), labels), parts, counted, CORRUPT in source.columns)
+    return Flow(observed(answers, labels), parts, counted, CORRUPT in source.columns)
 
 
 def moment(stage: PartialStage) -> str:

@@ -16,7 +16,7 @@ from tests.unit.final.test_fold import COMPONENTS, expected, received, rows, sli
 from weft.aggregates.component import Component
 from weft.final import past, waiting
 from weft.final.bucket import Bucket, Kept, Node, Part, next_end
-from weft.final.form import Form, condensed, from_bytes, merged, to_bytes
+from weft.final.form import Form, condensed, from_bytes, merged, to_bytes, to_store
 from weft.final.past import Blob, levels_for, readings
 from weft.final.waiting import Piece, Waiting, packed, unpacked
 from weft.model.edges import progressions
@@ -198,7 +198,7 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
         over += 0 if found is None else found.num_rows
     assert over == 50 * (1000 - 61)
     assert len(held.pieces) < 60
-    assert shelf.moved < 8 * 1000 * len(to_bytes(table.slice(0, 50).combine_chunks(), "lz4"))
+    assert shelf.moved < 8 * 1000 * len(to_store(table.slice(0, 50)))
 
 
 class Numbered:
