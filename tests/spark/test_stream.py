@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from weft import Loom
 from weft.errors import PlanError, RunError, SourceError
 from weft.optimize.groupings import may_derive
+from weft.spark.cut import is_cut_in_workers
 from weft.spark.differential import collect, compare
 from weft.testing.arrivals import arrive, marker
-from weft.testing.queries import related_queries
+from weft.testing.queries import folded, related_queries
 from weft.testing.tables import SCHEMA, Shape, rows_of
 
 DELAY = timedelta(seconds=4)
@@ -60,17 +61,29 @@ def answers(spark, loom: Loom, sink: Path) -> dict:
                     else spark.createDataFrame([], kind) for name, kind in kinds.items()})
 
 
+@pytest.fixture(params=["spark", "workers"])
+def cutting(request, monkeypatch):
+    """What queries ask so that Spark's aggregation, or the workers, cut the stream into slices."""
+    monkeypatch.setattr("weft.spark.cut.MOST_LIFTED", 10_000)
+    found = []
+    monkeypatch.setattr("weft.spark.stream.is_cut_in_workers",
+                        lambda stage: found.append(is_cut_in_workers(stage)) or found[-1])
+    yield folded() if request.param == "workers" else None
+    assert request.param == "spark" or all(found)
+
+
 @pytest.mark.usefixtures("interpreted")
-def test_any_stream_gives_the_batch_runs_rows_for_closed_windows(spark, sharing, tmp_path):
+def test_any_stream_gives_the_batch_runs_rows_for_closed_windows(spark, sharing, cutting, tmp_path):
     """Random queries woven as far as they go, over random rows out of order, in bursts, with gaps and rows too late."""
 
-    @settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
-    @given(texts=st.lists(related_queries(), min_size=4, max_size=6), seed=st.integers(0, 2**32 - 1),
-           span=st.sampled_from([40, 90]), keys=st.sampled_from([3, 40]))
-    def check(texts, seed, span, keys):
+    @settings(max_examples=1 if cutting is None else 2, phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+              database=None)
+    @given(texts=st.lists(related_queries(cutting), min_size=4, max_size=6), seed=st.integers(0, 2**32 - 1),
+           span=st.sampled_from([40, 90]), keys=st.sampled_from([3, 40]), odd=st.sampled_from([0.0, 0.15]))
+    def check(texts, seed, span, keys, odd):
         home = tmp_path / uuid4().hex
         (home / "in").mkdir(parents=True)
-        rows = rows_of(Shape(150, span, 1_700_000_000, keys, 0.1, 0.0, True, seed))
+        rows = rows_of(Shape(150, span, 1_700_000_000, keys, 0.1, odd, True, seed))
         coming = arrive(rows, DELAY, seed)
         loom = woven(spark, home / "in", texts)
         stream = loom.start(home / "checkpoint", str(home / "out"))

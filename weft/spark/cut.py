@@ -102,10 +102,17 @@ class Cutter:
                 ends = self.form.ends(slices)
                 yield from (packed(slices, f"b{i}", ends, each) for i, each in enumerate(self.woven))
 
+    @property
+    def sums(self) -> set[int]:
+        """Which values are sums of floating numbers."""
+        return {places[0] for c, places in self.form.merging or () if c.monoid == "add" and c.type == "double"}
+
     def spread(self, rows: pa.Table) -> pa.Table:
-        """The rows with a column for each value."""
+        """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
         ones = pa.array(np.ones(rows.num_rows, np.int64))
         values = [ones if place is None else rows.column(place) for place in self.places]
+        for i in self.sums:
+            values[i] = pc.add(values[i], 0.0)
         head = rows.column_names[: self.form.head]
         return pa.table([*(rows.column(name) for name in head), *values],
                         names=[*head, *(f"p{i}" for i in range(len(values)))])

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 NUMBERS = ("t", "i", "n", "f", "x", "d", "w", "i + t", "x * 2", "n % 7", "CAST(s IS NULL AS INT)")
-ORDERED = (*NUMBERS, "b", "s", "day", "at", "nt", "m", "upper(s)")
+PLAIN = (*NUMBERS, "b", "day", "at", "nt", "m")
+ORDERED = (*PLAIN, "s", "upper(s)")
 INTEGERS = ("t", "i", "n")
 KEYS = (
     "k", "g", "upper(k)", "g % 3", "h", "m", "b", "day", "addr", "addr.city", "tags", "coalesce(k, 'none')",
@@ -21,12 +22,12 @@ DURATIONS = ("1 second", "7 seconds", "11 seconds", "1 minute", "90 seconds", "1
 STATISTICS = ("sum", "avg", "mean", "var_pop", "variance", "stddev", "stddev_pop", "skewness", "kurtosis")
 
 
-def one_argument() -> st.SearchStrategy[str]:
-    """A call of an aggregate of one argument."""
+def one_argument(ordered: Sequence[str] = ORDERED) -> st.SearchStrategy[str]:
+    """A call of an aggregate of one argument; `ordered` are those that least and greatest are asked of."""
     numeric = st.sampled_from(STATISTICS)
     return st.one_of(
         st.builds("{}({})".format, numeric, st.sampled_from(NUMBERS)),
-        st.builds("{}({})".format, st.sampled_from(["min", "max", "count"]), st.sampled_from(ORDERED)),
+        st.builds("{}({})".format, st.sampled_from(["min", "max", "count"]), st.sampled_from(ordered)),
         st.builds("{}({})".format, st.sampled_from(["bit_and", "bit_or", "bit_xor"]), st.sampled_from(INTEGERS)),
         st.builds("{}({})".format, st.sampled_from(["bool_and", "bool_or", "every", "any", "some", "count_if"]),
                   st.sampled_from(("b", "x > 4000", "s = 'a'"))),
@@ -77,6 +78,12 @@ def calls() -> st.SearchStrategy[str]:
     return st.one_of(plain, plain, filtered)
 
 
+def folded() -> st.SearchStrategy[str]:
+    """A call whose slices hold a few numbers each, whatever the rows, some with a FILTER."""
+    plain = st.one_of(st.just("count(*)"), one_argument(PLAIN), one_argument(PLAIN), two_arguments())
+    return st.one_of(plain, plain, st.builds("{} FILTER (WHERE {})".format, plain, st.sampled_from(CONDITIONS)))
+
+
 def expressions() -> st.SearchStrategy[str]:
     """What a SELECT holds beside keys: calls, and scalar expressions over them."""
     return st.one_of(
@@ -109,11 +116,11 @@ SIZES = (
 )
 
 
-def related_queries() -> st.SearchStrategy[str]:
+def related_queries(items: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[str]:
     """Queries that have much to share: few keys that are columns, and windows that cut time in the same places."""
     sizes = st.sampled_from(("window(ts, '10 seconds', '1 second')", "window(ts, '7 seconds', '1 second')",
                              "window(ts, '3 seconds')"))
-    return queries(among=("k", "g", "b"), over=sizes)
+    return queries(among=("k", "g", "b"), over=sizes, items=items)
 
 
 HAVINGS = ("", "", " HAVING count(*) > 1", " HAVING max(i) > 0 OR a0 IS NULL", " HAVING sum(t) <> 0")
@@ -121,13 +128,15 @@ HAVINGS = ("", "", " HAVING count(*) > 1", " HAVING max(i) > 0 OR a0 IS NULL", "
 
 @st.composite
 def queries(draw: st.DrawFn, more: st.SearchStrategy[str] | None = None, among: Sequence[str] = KEYS,
-            over: st.SearchStrategy[str] | None = None) -> str:
-    """A whole query; `more` are further calls that its SELECT may hold, `among` its keys and `over` its windows."""
+            over: st.SearchStrategy[str] | None = None, items: st.SearchStrategy[str] | None = None) -> str:
+    """A whole query; `items` are what its SELECT may hold and `more` further ones, `among` its keys and `over` its
+    windows."""
     keys = draw(st.lists(st.sampled_from(among), max_size=2, unique=True))
     window = draw(windows() if over is None else over)
-    items = draw(st.lists(expressions() if more is None else st.one_of(more, expressions()), min_size=1, max_size=4))
+    usual = expressions() if items is None else items
+    held = draw(st.lists(usual if more is None else st.one_of(more, usual), min_size=1, max_size=4))
     shown = [*keys, draw(st.sampled_from(["window", "window.start", "window.end", "window.start, window.end"]))]
-    select = ", ".join([*shown, *(f"{item} AS a{i}" for i, item in enumerate(items))])
+    select = ", ".join([*shown, *(f"{item} AS a{i}" for i, item in enumerate(held))])
     where = draw(st.one_of(st.just(""), st.just(""), st.builds(" WHERE {}".format, st.sampled_from(CONDITIONS))))
     having = draw(st.sampled_from(HAVINGS))
     return f"SELECT {select} FROM t{where} GROUP BY {', '.join([*keys, window])}{having}"
