@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_TESTS = Path(__file__).parent / "spark"
+# Much is run once or twice here, on little data: Java's thorough compiler and many-threaded collector take more time
+# than they give back.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+OPTIONS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": JAVA,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,8 +66,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """The one session of the test run: two cores, few partitions, UTC; with the connector to Kafka if a test asks."""
     from weft.spark.session import local_session
 
-    options = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"}
-    session = local_session("weft-tests", cores="2", **options, **kafka_options(request.session.items))
+    session = local_session("weft-tests", cores="2", **OPTIONS, **kafka_options(request.session.items))
     yield session
     session.stop()
 
