@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fixtures.java import JAVA
 from tests.fixtures.kafka.broker import Broker
 from tests.fixtures.kafka.jars import MissingError, connector
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_TESTS = Path(__file__).parent / "spark"
-# Much is run once or twice here, on little data: Java's thorough compiler and many-threaded collector take more time
-# than they give back.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 OPTIONS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
