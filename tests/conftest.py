@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fixtures.java import JAVA
 from tests.fixtures.kafka.broker import Broker
 from tests.fixtures.kafka.jars import MissingError, connector
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_TESTS = Path(__file__).parent / "spark"
+OPTIONS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": JAVA,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,8 +64,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """The one session of the test run: two cores, few partitions, UTC; with the connector to Kafka if a test asks."""
     from weft.spark.session import local_session
 
-    options = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"}
-    session = local_session("weft-tests", cores="2", **options, **kafka_options(request.session.items))
+    session = local_session("weft-tests", cores="2", **OPTIONS, **kafka_options(request.session.items))
     yield session
     session.stop()
 

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from tests.fixtures.java import JAVA
 from weft.cli.init import create_project
 from weft.cli.main import app
 
@@ -119,8 +120,10 @@ def test_an_algorithm_that_must_not_fold_is_refused(weft: Weft) -> None:
 
 def test_a_process_keeps_stdout_for_the_answer(tmp_path: Path) -> None:
     create_project(tmp_path)
+    (tmp_path / "spark-defaults.conf").write_text(f"spark.driver.defaultJavaOptions {JAVA}\n")
+    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
     command = [sys.executable, "-c", "from weft.cli.main import main; main()"]
     args = ["run", "--project", str(tmp_path), "--query", "vwap", "--sink", "noop", "--json"]
-    done = subprocess.run([*command, *args], capture_output=True, text=True, env=dict(os.environ), cwd=tmp_path)
+    done = subprocess.run([*command, *args], capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["ok"] is True

@@ -24,8 +24,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.fixtures.java import JAVA
 from tests.spark.test_workers import (
-    JAVA,
     link_all,
     make_dependencies,
     make_environment,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from weft.testing.crash.child import finish
 from weft.testing.crash.run import crash
 
 pytestmark = pytest.mark.long
 
 
-def test_a_killed_stream_answers_once(tmp_path):
-    outcome = crash(tmp_path / "crash", kills=2, seed=7, say=print)
+@pytest.mark.usefixtures("interpreted")
+def test_a_killed_stream_answers_once(spark, tmp_path):
+    """The session of the tests goes on where the killed processes were: Java need not start once more."""
+    outcome = crash(tmp_path / "crash", kills=2, seed=7, say=print, finish=partial(finish, spark))
     assert outcome.ok, outcome.to_dict()
     assert len(outcome.kills) == 2

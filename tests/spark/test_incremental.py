@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.fixtures.java import JAVA
 from weft import Loom, SourceError
 from weft.catalog import kept
 from weft.catalog.database import FILE, open_catalog
@@ -306,9 +307,10 @@ RUNNER = """
 import sys
 from weft import Loom
 from weft.spark.session import local_session
-store, data, sql = sys.argv[1:]
+store, data, sql, java = sys.argv[1:]
 spark = local_session("killed", cores="1", **{"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "512m",
-                                              "spark.sql.session.timeZone": "UTC"})
+                                              "spark.sql.session.timeZone": "UTC",
+                                              "spark.driver.extraJavaOptions": java})
 while True:
     loom = Loom(spark, store=store)
     loom.source("r", data, time="ts", format="parquet")
@@ -322,7 +324,7 @@ while True:
 def test_two_processes_on_one_store_are_killed_and_nothing_is_lost_or_doubled(home):
     """Both keep the same slices, so that each finds the other's; they die in the middle of whatever they are at."""
     home.put("0.parquet", rows(0))
-    command = [sys.executable, "-c", RUNNER, str(home.store), str(home.data), HOURS]
+    command = [sys.executable, "-c", RUNNER, str(home.store), str(home.data), HOURS, JAVA]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
             for _ in range(2)]

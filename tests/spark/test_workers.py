@@ -24,13 +24,12 @@ import pytest
 from typer.testing import CliRunner
 
 import weft
+from tests.fixtures.java import JAVA
 from weft.cli.main import app
 from weft.spark.ship import package_zip
 
 PACKAGE = Path(weft.__file__).parent
 MASTER = "local-cluster[2,1,2048]"
-# Three Java processes start here and live for seconds: the quick compiler and the small collector halve the time.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.adaptive.enabled": "false",  # else it gives all of so little data to one worker

@@ -108,7 +108,8 @@ def settle(connection: sqlite3.Connection, file: Path, wait: float) -> None:
     with translated(file):
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        refuse_others(connection, file)
+        with transaction(connection, file, "BEGIN"):  # one state of the file, though another process may settle it now
+            refuse_others(connection, file)
         write_ahead(connection, wait)
         if number(connection, "user_version") != VERSION:
             with transaction(connection, file):

@@ -38,7 +38,7 @@ def choose(monoid: Monoid, types: Types, ranges: Sequence[int], cells: int = CEL
     """The cheapest algorithm that is here and may fold this monoid; the naive one where nothing else may."""
     costs = figures or current_figures()
     kind = kind_of(monoid, types)
-    legal = [a for a in among if a.missing is None and a.supports(monoid, types, ranges) is None]
+    legal = [a for a in among if a.supports(monoid, types, ranges) is None and a.missing is None]
     known = [(s, a) for a in legal if (s := costs.seconds(a.card.name, kind, ranges, cells)) is not None]
     return min(known, key=lambda pair: pair[0])[1] if known else legal[-1]
 

@@ -234,3 +234,21 @@ def test_many_processes_may_make_the_same_catalog(tmp_path):
     assert [process.wait() for process in processes] == [0] * 6
     with open_catalog(path, create=False) as catalog:
         assert catalog.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_catalog_that_another_makes_while_it_is_looked_at_is_not_taken_for_a_stranger_s(tmp_path, monkeypatch):
+    """Half of what is looked at would be from before the other's transaction, and half from after it."""
+    path, real, others = tmp_path / "catalog.db", database.number, []
+
+    def number(connection, pragma):
+        found = real(connection, pragma)
+        if not others:
+            others.append(threading.Thread(target=lambda: open_catalog(path).close()))
+            others[0].start()
+            others[0].join(0.5)  # it may have to wait for the one that looks
+        return found
+
+    monkeypatch.setattr(database, "number", number)
+    with open_catalog(path) as catalog:
+        others[0].join()
+        assert catalog.rows("PRAGMA user_version") == [(VERSION,)]

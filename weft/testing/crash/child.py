@@ -10,7 +10,7 @@ import argparse
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import weft.spark.outlet
 from weft.errors import PlanError
@@ -20,6 +20,9 @@ from weft.spark.session import local_session
 from weft.spark.sink import filesystem
 from weft.testing.crash.feed import SCHEMA, WATERMARK
 from weft.testing.crash.queries import PARTITIONS, QUERIES, STARTED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # How long a file takes to be moved or removed: as on a slow disk, so that a kill can come between two of them.
 SLOW = 0.02
@@ -55,10 +58,15 @@ def slow_filesystem(path: str) -> tuple[Any, str]:
     return SlowFiles(files), root
 
 
-def loom_over(folder: Path) -> Loom:
-    """The queries over the files that the crash test writes."""
+def session() -> SparkSession:
+    """The session of a process that is killed."""
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={os.environ.get('TMPDIR', '/tmp')}"
-    loom = Loom(local_session("weft-crash", cores="2", **SETTINGS, **{"spark.driver.extraJavaOptions": java}))
+    return local_session("weft-crash", cores="2", **SETTINGS, **{"spark.driver.extraJavaOptions": java})
+
+
+def loom_over(spark: SparkSession, folder: Path) -> Loom:
+    """The queries over the files that the crash test writes."""
+    loom = Loom(spark)
     loom.source("events", folder / "in", time="ts", format="parquet", schema=SCHEMA,
                 options={"maxFilesPerTrigger": "2"}, watermark=f"{WATERMARK} seconds")
     for name, sql in QUERIES.items():
@@ -72,21 +80,32 @@ def require_derived(plan: SharedPlan) -> None:
         raise PlanError("the queries of the crash test no longer share one scan with a derived grouping: change them.")
 
 
+def go_on(spark: SparkSession, folder: Path) -> None:
+    """Answer what comes, until it is killed."""
+    weft.spark.outlet.filesystem = slow_filesystem
+    stream = loom_over(spark, folder).start(folder / "checkpoint", sink=str(folder / "out"))
+    require_derived(stream.plan)
+    print(STARTED, flush=True)
+    stream.await_end()
+
+
+def finish(spark: SparkSession, folder: Path) -> None:
+    """Answer what is there, and then everything as a batch run."""
+    loom = loom_over(spark, folder)
+    stream = loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available")
+    require_derived(stream.plan)
+    stream.await_end()
+    loom.run(sink=str(folder / "expected"))
+    loom.close()
+
+
 def main() -> None:
     """Runs the stream."""
     parser = argparse.ArgumentParser(prog="python -m weft.testing.crash.child")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--finish", action="store_true")
     options = parser.parse_args()
-    weft.spark.outlet.filesystem = slow_filesystem
-    loom = loom_over(options.folder)
-    stream = loom.start(options.folder / "checkpoint", sink=str(options.folder / "out"),
-                        trigger="available" if options.finish else None)
-    require_derived(stream.plan)
-    print(STARTED, flush=True)
-    stream.await_end()
-    if options.finish:
-        loom.run(sink=str(options.folder / "expected"))
+    (finish if options.finish else go_on)(session(), options.folder)
 
 
 if __name__ == "__main__":

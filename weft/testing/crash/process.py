@@ -14,7 +14,7 @@ from pathlib import Path
 
 import weft
 
-POLL = 0.002
+POLL = 0.01
 # The places of state and session in /proc/PID/stat, behind the name in brackets.
 STATE, SESSION = 0, 3
 

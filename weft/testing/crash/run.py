@@ -67,8 +67,19 @@ class Outcome:
         return {"ok": self.ok, "phases": self.phases, **found}
 
 
-def crash(folder: Path, kills: int, seed: int, say: Say) -> Outcome:
-    """Run the crash test in an empty folder."""
+def finish_apart(folder: Path) -> None:
+    """Let a process of its own answer all that is there, as a stream and as a batch run."""
+    log, until = folder / "logs" / "finish.log", time.monotonic() + PATIENCE
+    with started(folder, log, "--finish") as child:
+        while not ended(child) and time.monotonic() < until:
+            time.sleep(POLL)
+    if child.returncode != 0:
+        raise RunError(f"the stream did not come to its end in {PATIENCE:.0f} s: {ending(log)}")
+
+
+def crash(folder: Path, kills: int, seed: int, say: Say,
+          finish: Callable[[Path], None] = finish_apart) -> Outcome:
+    """Run the crash test in an empty folder; `finish` is what answers the rest after the last kill."""
     began, rng = time.monotonic(), random.Random(seed)
     (folder / "in").mkdir(parents=True)
     (folder / "logs").mkdir()
@@ -120,16 +131,6 @@ def await_phase(scene: Scene, child: subprocess.Popen, feed: Feed, aim: str, ski
         if time.time() - scene.began > PATIENCE:
             raise RunError(f"the stream did not come to '{aim}' in {PATIENCE:.0f} s: {ending(scene.log)}")
         time.sleep(POLL)
-
-
-def finish(folder: Path) -> None:
-    """Let the stream answer all that is there, and a batch run too."""
-    log, until = folder / "logs" / "finish.log", time.monotonic() + PATIENCE
-    with started(folder, log, "--finish") as child:
-        while not ended(child) and time.monotonic() < until:
-            time.sleep(POLL)
-    if child.returncode != 0:
-        raise RunError(f"the stream did not come to its end in {PATIENCE:.0f} s: {ending(log)}")
 
 
 def ending(log: Path) -> str:
