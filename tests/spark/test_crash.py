@@ -13,8 +13,10 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.usefixtures("interpreted")
-def test_a_killed_stream_answers_once(spark, tmp_path):
+@pytest.mark.parametrize(("workload", "kills"), [("folded", 2), ("bags", 1)])
+def test_a_killed_stream_answers_once(spark, tmp_path, workload, kills):
     """The session of the tests goes on where the killed processes were: Java need not start once more."""
-    outcome = crash(tmp_path / "crash", kills=2, seed=7, say=print, finish=partial(finish, spark))
+    outcome = crash(tmp_path / "crash", kills=kills, seed=7, say=print, workload=workload,
+                    finish=partial(finish, spark))
     assert outcome.ok, outcome.to_dict()
-    assert len(outcome.kills) == 2
+    assert len(outcome.kills) == kills

@@ -11,20 +11,22 @@ from pathlib import Path
 
 from weft.errors import RunError, WeftError
 from weft.testing.crash.phases import OTHERS, PHASES
+from weft.testing.crash.queries import WORKLOADS
 from weft.testing.crash.run import Outcome, crash
 
 
 def main() -> int:
     """Runs the crash test; 0 if every answer is there once and right, 1 if not."""
     options = arguments()
+    run = partial(crash, kills=options.kills, seed=options.seed, workload=options.workload)
     # Machines read stdout, so that people read stderr then.
     say = partial(print, file=sys.stderr if options.json else sys.stdout, flush=True)
     try:
         if options.folder is None:
             with tempfile.TemporaryDirectory(prefix="weft-crash-") as folder:
-                outcome = crash(Path(folder), options.kills, options.seed, say)
+                outcome = run(Path(folder), say=say)
         else:
-            outcome = crash(emptied(options.folder), options.kills, options.seed, say)
+            outcome = run(emptied(options.folder), say=say)
     except (WeftError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -57,6 +59,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m weft.testing.crash", description=words)
     parser.add_argument("--kills", type=int, default=30, help="how often to kill the stream (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of rows and moments (default: %(default)s)")
+    parser.add_argument("--workload", choices=list(WORKLOADS), default="folded",
+                        help="slices are cut by workers (folded), or by Spark as a query keeps bags of values (bags)")
     parser.add_argument("--folder", type=Path, help="where to work, and to look afterwards (default: a temporary one)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     return parser.parse_args()

@@ -16,10 +16,12 @@ import weft.spark.outlet
 from weft.errors import PlanError
 from weft.loom import Loom
 from weft.model.plan import SharedPlan
+from weft.spark.cut import is_cut_in_workers
 from weft.spark.session import local_session
 from weft.spark.sink import filesystem
+from weft.stages.build import build
 from weft.testing.crash.feed import SCHEMA, WATERMARK
-from weft.testing.crash.queries import PARTITIONS, QUERIES, STARTED
+from weft.testing.crash.queries import PARTITIONS, STARTED, WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,22 +71,25 @@ def loom_over(spark: SparkSession, folder: Path) -> Loom:
     loom = Loom(spark)
     loom.source("events", folder / "in", time="ts", format="parquet", schema=SCHEMA,
                 options={"maxFilesPerTrigger": "2"}, watermark=f"{WATERMARK} seconds")
-    for name, sql in QUERIES.items():
+    for name, sql in WORKLOADS[(folder / WORKLOAD).read_text()].items():
         loom.query(name, sql)
     return loom
 
 
-def require_derived(plan: SharedPlan) -> None:
+def require_made_for(folder: Path, plan: SharedPlan) -> None:
     """Raises where the plan is not the one that this test is made for."""
+    workload = (folder / WORKLOAD).read_text()
     if len(plan.scans) != 1 or not plan.scans[0].derived:
         raise PlanError("the queries of the crash test no longer share one scan with a derived grouping: change them.")
+    if is_cut_in_workers(build(plan)[0].partial) != (workload == "folded"):
+        raise PlanError(f"the queries of the workload '{workload}' are no longer cut where they were: change them.")
 
 
 def go_on(spark: SparkSession, folder: Path) -> None:
     """Answer what comes, until it is killed."""
     weft.spark.outlet.filesystem = slow_filesystem
     stream = loom_over(spark, folder).start(folder / "checkpoint", sink=str(folder / "out"))
-    require_derived(stream.plan)
+    require_made_for(folder, stream.plan)
     print(STARTED, flush=True)
     stream.await_end()
 
@@ -92,9 +97,7 @@ def go_on(spark: SparkSession, folder: Path) -> None:
 def finish(spark: SparkSession, folder: Path) -> None:
     """Answer what is there, and then everything as a batch run."""
     loom = loom_over(spark, folder)
-    stream = loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available")
-    require_derived(stream.plan)
-    stream.await_end()
+    loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available").await_end()
     loom.run(sink=str(folder / "expected"))
     loom.close()
 

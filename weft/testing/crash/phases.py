@@ -13,8 +13,7 @@ from weft.testing.crash.queries import PARTITIONS, SCAN, STARTED
 # trigger is noted as done. Besides: before the first trigger of a process, and between two.
 PHASES = ("source", "final", "staging", "moving", "commit")
 OTHERS = ("start", "idle")
-# Spark numbers the stateful operators of a stream from its end.
-FINAL, PARTIAL = "0", "1"
+FINAL = "0"  # Spark numbers the stateful operators of a stream from its end
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,17 @@ class Scene:
             return "start"
         if number == self.done:
             return "idle"
-        if not self.kept(PARTIAL, number):
+        if not self.sliced(number):
             return "source"
-        return self.delivering(number) if self.kept(FINAL, number) else "final"
+        return self.delivering(number) if self.kept(number) else "final"
+
+    def sliced(self, number: int) -> bool:
+        """Whether some of a trigger's rows have been cut and written for the final stage."""
+        begun = written(self.checkpoint / "offsets" / str(number))
+        shelves = (shelf for place in listed(self.folder / "scratch") if place.name.startswith("blockmgr")
+                   for shelf in listed(place))
+        return any(path.name.startswith("shuffle") and written(path) > begun
+                   for shelf in shelves for path in listed(shelf))
 
     def delivering(self, number: int) -> str:
         """Where it is once all answers are made."""
@@ -62,16 +69,21 @@ class Scene:
         return [path for folder in listed(self.folder / "out") for path in listed(folder)
                 if path.name.startswith(prefix(number))]
 
-    def kept(self, operator: str, number: int) -> bool:
-        """Whether an operator has kept its state of a trigger in all partitions."""
-        state = self.checkpoint / "state" / operator
+    def kept(self, number: int) -> bool:
+        """Whether the final stage has kept its state of a trigger in all partitions."""
+        state = self.checkpoint / "state" / FINAL
         return all(self.fresh(state / str(part) / f"{number + 1}.changelog") for part in range(PARTITIONS))
 
     def fresh(self, path: Path) -> bool:
         """Whether this process wrote a file."""
-        with suppress(FileNotFoundError):
-            return path.stat().st_mtime >= self.began
-        return False
+        return written(path) >= self.began
+
+
+def written(path: Path) -> float:
+    """When a file was written, or 0 if it is not there."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
 
 
 def newest(folder: Path) -> int:

@@ -14,6 +14,7 @@ from weft.errors import RunError
 from weft.testing.crash.feed import Feed
 from weft.testing.crash.phases import PHASES, Scene
 from weft.testing.crash.process import POLL, ended, kill, started
+from weft.testing.crash.queries import WORKLOAD
 from weft.testing.crash.verdict import Compared, compare_all, leftovers
 
 # How many files wait at the start, and come with each trigger, of which one reads two.
@@ -77,11 +78,12 @@ def finish_apart(folder: Path) -> None:
         raise RunError(f"the stream did not come to its end in {PATIENCE:.0f} s: {ending(log)}")
 
 
-def crash(folder: Path, kills: int, seed: int, say: Say,
+def crash(folder: Path, kills: int, seed: int, say: Say, workload: str = "folded",
           finish: Callable[[Path], None] = finish_apart) -> Outcome:
     """Run the crash test in an empty folder; `finish` is what answers the rest after the last kill."""
     began, rng = time.monotonic(), random.Random(seed)
     (folder / "in").mkdir(parents=True)
+    (folder / WORKLOAD).write_text(workload)
     (folder / "logs").mkdir()
     feed = Feed(folder / "in", seed)
     done: list[Kill] = []

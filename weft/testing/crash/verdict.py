@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from weft.testing.crash.queries import KEYS, QUERIES, UNTIL
+from weft.testing.crash.queries import FOLDED, KEYS, UNTIL
 
 ROUNDING = 1e-9
 Rows = dict[tuple, list[tuple]]
@@ -42,7 +42,7 @@ def compare_all(folder: Path, watermark: float) -> tuple[Compared, ...]:
     closed = datetime.fromtimestamp(watermark, UTC).replace(tzinfo=None)
     return tuple(compare(name, rows_of(folder / "out" / name),
                          {key: rows for key, rows in rows_of(folder / "expected" / name).items() if key[-1] <= closed})
-                 for name in QUERIES)
+                 for name in FOLDED)
 
 
 def compare(query: str, found: Rows, expected: Rows) -> Compared:
@@ -82,8 +82,8 @@ def leftovers(folder: Path) -> tuple[str, ...]:
 def strays(out: Path) -> Iterator[str]:
     """Names in a sink that are neither a query's folder, nor its trigger's files, nor the stream's mark."""
     for path in out.iterdir():
-        if path.name not in QUERIES and path.name != "_weft_stream.json":
+        if path.name not in FOLDED and path.name != "_weft_stream.json":
             yield path.name
     for path in out.glob("*/*"):
-        if path.parent.name in QUERIES and not path.name.startswith("trigger-"):
+        if path.parent.name in FOLDED and not path.name.startswith("trigger-"):
             yield f"{path.parent.name}/{path.name}"
