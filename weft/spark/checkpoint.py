@@ -11,11 +11,12 @@ from uuid import uuid4
 from weft.errors import RunError
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.workload import Bound
+from weft.spark.cut import is_cut_in_workers
 from weft.spark.outlet import read_json, write_json
 from weft.spark.sink import filesystem
 from weft.stages.build import ScanStages
 
-PAGE, VERSION = "weft.json", 1
+PAGE, VERSION = "weft.json", 2
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def shape_of(scan: ScanStages) -> str:
     pages = [(s.partial.source, s.partial.predicates, s.partial.time, s.partial.time_type, s.partial.keys,
               s.partial.key_types, s.partial.progressions, [c.sql for c in s.partial.columns], s.partial.sharing,
               [tree.final.windows for tree in s.trees], s.partial.order) for s in scan.nodes]
-    return sha256(repr(pages).encode()).hexdigest()[:32]
+    cut = not scan.partial.counts_rows and is_cut_in_workers(scan.partial)
+    return sha256(repr((cut, pages)).encode()).hexdigest()[:32]
 
 
 def open_checkpoint(path: str) -> Checkpoint | None:
