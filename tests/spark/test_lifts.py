@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from weft import Loom
+from weft.aggregates.component import Lift
+from weft.spark.cut import brought
 from weft.stages.build import build
 from weft.testing.queries import folded, related_queries
 from weft.testing.tables import SCHEMA, Shape, rows_of
@@ -16,7 +18,7 @@ def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
     """Columns of many random queries, with filters and shared predicates, over rows with nulls, NaN and infinities."""
     table = spark.createDataFrame([(i, *row) for i, row in enumerate(rows_of(
         Shape(80, 90, 1_700_000_000, 3, 0.2, 0.2, False, 3)))], f"id bigint, {SCHEMA}").cache()
-    pairs: dict[str, str] = {}
+    pairs: dict[str, Lift] = {}
 
     @settings(max_examples=60, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
     @given(texts=st.lists(related_queries(folded()), min_size=2, max_size=2))
@@ -31,7 +33,7 @@ def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
     gather()
     assert len(pairs) > 60 and all(pairs.values())
     whole = table.groupBy("id").agg(*(F.expr(sql).alias(f"c{i}") for i, sql in enumerate(pairs)))
-    single = table.select("id", *(F.expr(lift).alias(f"c{i}") for i, lift in enumerate(pairs.values())))
+    single = table.select("id", *(F.expr(brought(lift)).alias(f"c{i}") for i, lift in enumerate(pairs.values())))
     assert [f.dataType for f in whole.schema] == [f.dataType for f in single.schema]
     ours, theirs = (sorted(map(tuple, frame.collect())) for frame in (single, whole))
     wrong = [(sql, a, b) for one, other in zip(ours, theirs, strict=True)

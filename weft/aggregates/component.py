@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 if TYPE_CHECKING:
     from weft.aggregates.defined import Definition
+
+
+class Lift(NamedTuple):
+    """What a row brings to a column: the value of `sql`; or, if it `counts`, one where that is not null and else none.
+    """
+
+    sql: str
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class Component:
     fields: tuple[str, ...] = ("value",)
     label: str = field(default="", compare=False)
     guarded: tuple[str, ...] = field(default=(), compare=False)
-    lifts: tuple[str, ...] = field(default=(), compare=False)
+    lifts: tuple[Lift, ...] = field(default=(), compare=False)
     parameters: tuple[float, ...] = ()
     defined: Definition | None = field(default=None, compare=False)
 
@@ -59,9 +67,9 @@ MERGES |= dict.fromkeys(SETS, ("array_distinct(flatten(collect_list({0})))",))
 MOST_VALUES = 10_000_000  # of one column of bags in one partition
 
 
-def lifted(only: str, value: str, otherwise: str = "NULL") -> str:
+def lifted(only: str, value: str, counts: bool = False) -> Lift:
     """What a row brings if it meets a FILTER clause."""
-    return f"IF({only.removeprefix(FILTER)[:-1]}, {value}, {otherwise})" if only else value
+    return Lift(f"IF({only.removeprefix(FILTER)[:-1]}, {value}, NULL)" if only else value, counts)
 
 
 def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
@@ -69,7 +77,7 @@ def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
     return {plain: guarded for c in components for plain, guarded in zip(c.columns, c.guarded, strict=False)}
 
 
-def lifted_columns(components: Iterable[Component]) -> dict[str, str]:
+def lifted_columns(components: Iterable[Component]) -> dict[str, Lift]:
     """What a row brings to each column under GUARD, where that can be told."""
     return {plain: lift for c in components for plain, lift in zip(c.columns, c.lifts, strict=False)}
 
@@ -90,7 +98,7 @@ def columns_of(components: Iterable[Component]) -> tuple[str, ...]:
 
 
 ROWS = Component("count", ("count(1)",), "bigint", guarded=(f"count(1){FILTER}{GUARD})",),
-                 lifts=(f"IF({GUARD}, 1L, 0L)",))
+                 lifts=(Lift(f"IF({GUARD}, 1, NULL)", True),))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType, decimal_type
-from weft.aggregates.component import ROWS, Component, Lowered, lifted
+from weft.aggregates.component import ROWS, Component, Lift, Lowered, lifted
 
 Args = tuple[Argument, ...]
 
@@ -14,11 +14,11 @@ def counted(args: Args, only: str) -> Component:
         return ROWS
     listed = ", ".join(a.sql for a in args) or "1"
     there = " AND ".join(f"({a.sql}) IS NOT NULL" for a in args) or "true"
-    lifts = (lifted(only, f"IF({there}, 1L, 0L)", "0L"),)
-    return Component("count", (f"count({listed}){only}",), "bigint", lifts=lifts)
+    value = args[0].sql if len(args) == 1 else f"IF({there}, 1, NULL)"
+    return Component("count", (f"count({listed}){only}",), "bigint", lifts=(lifted(only, value, True),))
 
 
-def added(arg: Argument, only: str, kind: str) -> str:
+def added(arg: Argument, only: str, kind: str) -> Lift:
     """What a row brings to a sum."""
     return lifted(only, arg.sql if arg.type == kind else f"CAST({arg.sql} AS {kind})")
 
@@ -45,7 +45,7 @@ def lower_count(args: Args, only: str) -> Lowered:
 
 def lower_count_if(args: Args, only: str) -> Lowered:
     """count_if(condition)."""
-    lifts = (lifted(only, f"IF({args[0].sql}, 1L, 0L)", "0L"),)
+    lifts = (lifted(only, f"IF({args[0].sql}, 1, NULL)", True),)
     return Lowered((Component("count", (f"count_if({args[0].sql}){only}",), "bigint", lifts=lifts),))
 
 

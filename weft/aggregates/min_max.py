@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
-from weft.aggregates.component import Component, Lowered, lifted
+from weft.aggregates.component import Component, Lift, Lowered, lifted
 
 Args = tuple[Argument, ...]
 TEXTS = ("string", "binary")
@@ -17,7 +17,7 @@ def ordered(arg: Argument) -> Argument:
     raise UnsupportedType(arg.type)
 
 
-def lifts(only: str, order: Argument, *values: Argument) -> tuple[str, ...]:
+def lifts(only: str, order: Argument, *values: Argument) -> tuple[Lift, ...]:
     """What a row brings; nothing where rows are ordered by texts, which workers are slow to compare."""
     return () if order.type in TEXTS else tuple(lifted(only, arg.sql) for arg in (*values, order))
 

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL
-from weft.aggregates.component import GUARD, ROWS
+from weft.aggregates.component import GUARD, ROWS, Lift
 from weft.final.form import Form, condensed, to_bytes
+from weft.final.hashing import hash_keys
 from weft.io.arrivals import DELAY, LETTER, TIME
 from weft.slicing import slice_start
-from weft.spark.buckets import BUCKET, LETTERS, SLICES, Woven, bucket_of, chosen, merging_of, shares
+from weft.spark.buckets import BUCKET, LETTERS, SLICES, Woven, chosen, merging_of, shares
 from weft.spark.connect import sendable
 from weft.spark.partial import SLICE, marks_of, passing
 from weft.stages.definition import PartialStage
@@ -33,14 +34,15 @@ PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timesta
 # With more columns than these, Spark aggregates rows faster than it sends them.
 MOST_LIFTED = 24
 EMPTY = pa.table({LETTER: pa.array([], pa.string())})
-ONE = ROWS.lifts[0].replace(GUARD, "true")  # what every row brings to a count of rows is not sent
+ONE = Lift(ROWS.lifts[0].sql.replace(GUARD, "true"), True)  # what every row brings to a count of rows
 
 
 def is_cut_in_workers(stage: PartialStage) -> bool:
     """Whether workers can make the slices of a stream, and shall."""
     kinds = [kind for kind in stage.key_types if kind not in PLAIN and not kind.startswith("decimal")]
-    lifts = {column.lift for column in stage.columns}
-    return not kinds and "" not in lifts and len(lifts) <= MOST_LIFTED and merging_in(stage) is not None
+    lifts = {column.lift.sql for column in stage.columns if column.lift}
+    told = all(column.lift for column in stage.columns) and merging_in(stage) is not None
+    return told and not kinds and len(lifts) <= MOST_LIFTED
 
 
 def merging_in(stage: PartialStage) -> tuple | None:
@@ -49,13 +51,27 @@ def merging_in(stage: PartialStage) -> tuple | None:
 
 
 def lifted(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
-    """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, what it brings, `p0 …`, and LETTER."""
+    """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, columns `p0 …`, what is in these, `v0
+    …`, and LETTER."""
     marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
     keys = [F.expr(key_of(sql, kind)).alias(f"k{i}")
             for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
-    values = [F.expr(column.lift).alias(f"p{i}") for i, column in enumerate(stage.columns)]
-    return marked.select(*keys, start, *marks_of(stage), *values, LETTER)
+    columns = [F.expr(brought(column.lift)).alias(f"p{i}") for i, column in enumerate(stage.columns)]
+    values = [F.expr(sql).alias(name) for sql, name in sent(stage).items()]
+    return marked.select(*keys, start, *marks_of(stage), *columns, *values, LETTER)
+
+
+def brought(lift: Lift | None) -> str:
+    """Spark SQL of what a row brings."""
+    assert lift is not None
+    return f"IF(({lift.sql}) IS NOT NULL, 1L, 0L)" if lift.counts else lift.sql
+
+
+def sent(stage: PartialStage) -> dict[str, str]:
+    """What is sent to the workers, and under which names; what every row brings to a count of rows is not."""
+    different = dict.fromkeys(column.lift.sql for column in stage.columns if column.lift and column.lift != ONE)
+    return {sql: f"v{i}" for i, sql in enumerate(different)}
 
 
 def key_of(sql: str, kind: str) -> str:
@@ -68,13 +84,10 @@ def key_of(sql: str, kind: str) -> str:
 def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven], ansi: bool) -> DataFrame:
     """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
     keys, marks = [f"k{i}" for i in range(len(stage.keys))], [f"m{i}" for i in range(stage.marks)]
-    homes = [bucket_of([keys[k] for k in each.keys], each.buckets).alias(f"b{i}") for i, each in enumerate(woven)]
-    lifts = [column.lift for column in stage.columns]
-    sent = {lift: f"p{lifts.index(lift)}" for lift in lifts if lift != ONE}
-    form = Form(len(woven) + len(keys), len(marks), stage.progressions, merging_in(stage), ansi)
-    cutter = Cutter(tuple(woven), form, tuple(sent.get(lift) for lift in lifts))
-    columns: list[Column | str] = [*homes, *keys, SLICE, *marks, *sent.values(), LETTER]
-    made = rows.select(*columns).mapInArrow(sendable(rows.sparkSession, cutter), CUT)
+    form, names = Form(len(keys), len(marks), stage.progressions, merging_in(stage), ansi), sent(stage)
+    places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
+    cutter = sendable(rows.sparkSession, Cutter(tuple(woven), form, places))
+    made = rows.select(*keys, SLICE, *marks, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
     return made.select(BUCKET, end, SLICES)
@@ -82,25 +95,24 @@ def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven]
 
 @dataclass(frozen=True)
 class Cutter:
-    """Makes slices of the rows of a partition. Rows are slices of a form whose first keys are a bucket a grouping, or
-    letters; `places` name the column that holds each value, None where it is one."""
+    """Makes slices of the rows of a partition, which are slices of a form, or letters. `places` name the column that
+    holds each value, None where it is one, and say whether it counts."""
 
     woven: tuple[Woven, ...]
     form: Form
-    places: tuple[str | None, ...]
+    places: tuple[tuple[str | None, bool], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
         for held in shares(batches):
             rows = pa.Table.from_batches(held) if held else EMPTY
-            letters = rows.filter(pc.field(LETTER).is_valid())
-            if letters.num_rows:
-                yield enclosed(letters.select([LETTER]))
-                rows = rows.filter(pc.field(LETTER).is_null())
+            letters = rows.column(LETTER)
+            if letters.null_count < rows.num_rows:
+                yield enclosed(pa.table({LETTER: letters.drop_null()}))
+                rows = rows.filter(letters.is_null())
             if rows.num_rows:
                 slices = condensed(self.form, self.spread(rows))
-                ends = self.form.ends(slices)
-                yield from (packed(slices, f"b{i}", ends, each) for i, each in enumerate(self.woven))
+                yield from (packed(slices, self.form.ends(slices), each) for each in self.woven)
 
     @property
     def sums(self) -> set[int]:
@@ -110,12 +122,18 @@ class Cutter:
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
         ones = pa.array(np.ones(rows.num_rows, np.int64))
-        values = [ones if place is None else rows.column(place) for place in self.places]
+        values = [ones if name is None else there(rows.column(name)) if counts else rows.column(name)
+                  for name, counts in self.places]
         for i in self.sums:
             values[i] = pc.add(values[i], 0.0)
         head = rows.column_names[: self.form.head]
         return pa.table([*(rows.column(name) for name in head), *values],
                         names=[*head, *(f"p{i}" for i in range(len(values)))])
+
+
+def there(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """One for each value that is there, none for each that is not."""
+    return column.is_valid().cast(pa.int64())
 
 
 def enclosed(letters: pa.Table) -> pa.RecordBatch:
@@ -124,9 +142,11 @@ def enclosed(letters: pa.Table) -> pa.RecordBatch:
     return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
 
 
-def packed(slices: pa.Table, bucket: str, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:
+def packed(slices: pa.Table, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:
     """The slices of a grouping, a row for each bucket and end."""
-    home = slices.column(bucket).to_numpy()
+    keys = [slices.column(f"k{i}").combine_chunks() for i in woven.keys]
+    number = hash_keys(keys, slices.num_rows) % np.uint64(len(woven.buckets))
+    home = np.array(woven.buckets, np.int32)[number.astype(np.int64)]
     order = np.lexsort((ends, home))
     home, ends = home[order], ends[order]
     heads = np.flatnonzero(np.append(True, (np.diff(home) != 0) | (np.diff(ends) != 0)))

@@ -11,6 +11,7 @@ from weft.aggregates.component import (
     MOST_VALUES,
     ROWS,
     Component,
+    Lift,
     Lowered,
     columns_of,
     guarded_columns,
@@ -120,10 +121,11 @@ def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[
 
 
 def guarded_column(column: str, number: int | None, condition: str | None, guarded: Mapping[str, str],
-                   lifts: Mapping[str, str]) -> Column:
+                   lifts: Mapping[str, Lift]) -> Column:
     """A column over the rows that meet a condition, or over all if there is none or nothing to guard."""
     sql = guarded[column].replace(GUARD, condition) if condition and column in guarded else column
-    return Column(column, number, sql, lifts.get(column, "").replace(GUARD, condition or "true"))
+    lift = lifts.get(column)
+    return Column(column, number, sql, lift and Lift(lift.sql.replace(GUARD, condition or "true"), lift.counts))
 
 
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.aggregates.component import MOST_VALUES, ROWS, Component, merging
+from weft.aggregates.component import MOST_VALUES, ROWS, Component, Lift, merging
 from weft.final.base import Forced
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
@@ -13,13 +13,13 @@ from weft.model.window import ROW_COUNT, TIME, Window
 
 
 class Column(NamedTuple):
-    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, and the SQL of
-    what a row brings to it, if that can be told."""
+    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, and what a
+    row brings to it, if that can be told."""
 
     plain: str
     predicate: int | None
     sql: str
-    lift: str = ""
+    lift: Lift | None = None
 
 
 @dataclass(frozen=True)
