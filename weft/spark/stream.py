@@ -31,6 +31,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass":
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A batch costs milliseconds on its way to a worker, however few rows it has.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
 
 
