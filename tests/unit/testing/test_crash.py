@@ -50,9 +50,12 @@ def test_every_fault_is_seen(found, wrong):
 def test_phases_are_told_from_files(tmp_path):
     scene = Scene(tmp_path, tmp_path / "log", time.time() - 1)
     seen = [scene.phase()]
-    for path in ("log", "offsets/0", "state/1/{}/1.changelog", "state/0/{}/1.changelog"):
+    put(tmp_path / "scratch/blockmgr-1/00/shuffle_0_0_0.index")  # of a trigger before
+    for path in ("log", f"{scene.checkpoint}/offsets/0", "scratch/blockmgr-1/0c/shuffle_1_0_0.index",
+                 f"{scene.checkpoint}/state/0/{{}}/1.changelog"):
+        time.sleep(0.02)
         for part in range(2):
-            put(tmp_path / path if path == "log" else scene.checkpoint / path.format(part))
+            put(tmp_path / path.format(part))
         seen.append(scene.phase())
     staged = put(tmp_path / "out/_weft_staging_scan-0/0/part-0")
     seen.append(scene.phase())
@@ -63,7 +66,7 @@ def test_phases_are_told_from_files(tmp_path):
     put(scene.checkpoint / "commits/0")
     seen.append(scene.phase())
     assert seen == ["start", "idle", "source", "final", "commit", "staging", "moving", "commit", "idle"]
-    assert Scene(tmp_path, tmp_path / "log", time.time() + 9).kept("0", 0) is False
+    assert Scene(tmp_path, tmp_path / "log", time.time() + 9).kept(0) is False
 
 
 def put(path):
