@@ -213,3 +213,25 @@ def test_what_cannot_start_says_why(spark, trades, tmp_path):
     with pytest.raises(SourceError, match=r"has a watermark of its own"):
         other.source("marked", rate.withWatermark("timestamp", "1 second"), time="timestamp")
     other.close()
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_stream_goes_on_in_another_zone(spark, trades, tmp_path):
+    """Kept slices hold moments, whatever zone a session shows them in."""
+    loom, folder = trades
+    loom.query("last", "SELECT symbol, window.end AS at, max(ts) AS last, count(DISTINCT ts) AS times FROM trades "
+                       "GROUP BY symbol, window(ts, '20 seconds', '5 seconds')")
+    loom.query("latest", "SELECT symbol, date_trunc('HOUR', ts) AS hour, window.end AS at, max(ts) AS last FROM trades "
+                         "GROUP BY symbol, date_trunc('HOUR', ts), window(ts, '20 seconds', '5 seconds')")
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    for name, line in ((zone, trade(1)), ("America/New_York", trade(12)), (zone, trade(100))):
+        spark.conf.set("spark.sql.session.timeZone", name)
+        try:
+            with loom.start(tmp_path / "checkpoint", str(tmp_path / "out")) as stream:
+                drop(folder, line)
+                stream.process_available()
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", zone)
+    for query in ("last", "latest"):
+        rows = spark.read.parquet(str(tmp_path / "out" / query)).collect()
+        assert {row["at"].second: row["last"].second for row in rows} == {5: 1, 10: 1, 15: 12, 20: 12, 25: 12, 30: 12}

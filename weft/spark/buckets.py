@@ -174,7 +174,26 @@ def packed(bucket: int, table: pa.Table) -> pa.RecordBatch:
 
 
 def chosen(table: pa.Table, woven: Woven) -> pa.Table:
-    """The columns of the slices that a grouping keeps, in its order."""
+    """The columns of the slices that a grouping keeps, in its order and for any session's zone."""
     names = [*(f"k{i}" for i in woven.keys), SLICE, *(f"m{i}" for i in range(woven.node.form.marks)),
              *(f"p{i}" for i in woven.columns)]
-    return table.select(names)
+    return in_utc(table.select(names))
+
+
+def in_utc(rows: pa.Table) -> pa.Table:
+    """The same moments without the session's zone, which may be another at the next start."""
+    return rows.cast(pa.schema([unzoned(field) for field in rows.schema]))
+
+
+def unzoned(field: pa.Field) -> pa.Field:
+    """A field with UTC for every zone in its type."""
+    kind = field.type
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return field.with_type(pa.timestamp("us", "UTC"))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(unzoned(kind.value_field)))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([unzoned(kind.field(i)) for i in range(kind.num_fields)]))
+    if pa.types.is_map(kind):
+        return field.with_type(pa.map_(unzoned(kind.key_field), unzoned(kind.item_field)))
+    return field

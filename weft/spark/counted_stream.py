@@ -19,7 +19,7 @@ from weft.io.arrivals import CORRUPT, TIME, faults, usable
 from weft.model.query import CALL
 from weft.model.workload import Bound
 from weft.spark import unpack
-from weft.spark.buckets import BUCKET, PACKED, bucket_of, even_ids, packed, parted, shares
+from weft.spark.buckets import BUCKET, PACKED, bucket_of, even_ids, in_utc, packed, parted, shares
 from weft.spark.connect import sendable
 from weft.spark.counter import ROWS_PART, Numberer, Rota
 from weft.spark.cut import key_of
@@ -121,13 +121,6 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for held in shares(batches):
         for bucket, rows in parted([batch for batch in held if batch.num_rows]):
             yield packed(bucket, in_utc(rows.drop_columns([BUCKET])))
-
-
-def in_utc(rows: pa.Table) -> pa.Table:
-    """The same moments without the session's zone, which may be another at the next start."""
-    zoned = pa.timestamp("us", "UTC")
-    return rows.cast(pa.schema([field.with_type(zoned) if getattr(field.type, "tz", None) else field
-                                for field in rows.schema]))
 
 
 def require_countable(workload: Iterable[Bound]) -> None:

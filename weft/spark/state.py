@@ -146,10 +146,12 @@ def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBa
 
 def posted(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
     """Rows that cannot be used as rows for Spark."""
-    page = Page()
-    for letter in letters.to_pylist():
-        page.write(letter.encode())
-    yield frame([(DEAD_PART, None, None, 1)] * len(letters), page)
+    page, held = Page(), 0
+    for place, letter in enumerate(letters, 1):
+        page.write(letter.as_py().encode())
+        if page.size > FRAME or place == len(letters):
+            yield frame([(DEAD_PART, None, None, 1)] * (place - held), page)
+            page, held = Page(), place
 
 
 class Page:
