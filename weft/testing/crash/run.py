@@ -118,7 +118,8 @@ def killed(folder: Path, feed: Feed, rng: random.Random, aim: str, skipped: int,
         await_phase(scene, child, feed, aim, skipped)
         time.sleep(rng.uniform(0.0, SPREAD[aim]))
         kill(child)
-    return Kill(aim, scene.phase(), scene.begun, round(time.time() - scene.began, 1))
+        # While its scratch files, which tell where it was, are still there.
+        return Kill(aim, scene.phase(), scene.begun, round(time.time() - scene.began, 1))
 
 
 def await_phase(scene: Scene, child: subprocess.Popen, feed: Feed, aim: str, skipped: int) -> None:
