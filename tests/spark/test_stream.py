@@ -76,8 +76,7 @@ def cutting(request, monkeypatch):
 def test_any_stream_gives_the_batch_runs_rows_for_closed_windows(spark, sharing, cutting, tmp_path):
     """Random queries woven as far as they go, over random rows out of order, in bursts, with gaps and rows too late."""
 
-    @settings(max_examples=1 if cutting is None else 2, phases=[Phase.generate], database=None,
-              suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
     @given(texts=st.lists(related_queries(cutting), min_size=4, max_size=6), seed=st.integers(0, 2**32 - 1),
            span=st.sampled_from([40, 90]), keys=st.sampled_from([3, 40]), odd=st.sampled_from([0.0, 0.15]))
     def check(texts, seed, span, keys, odd):
