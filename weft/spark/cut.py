@@ -31,7 +31,7 @@ END = "slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
 # Keys that have the same bytes wherever Spark groups them, once floats are made so.
 PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
-# With more columns than these, Spark aggregates rows faster than it sends them.
+# So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess.
 MOST_LIFTED = 24
 EMPTY = pa.table({LETTER: pa.array([], pa.string())})
 ONE = Lift(ROWS.lifts[0].sql.replace(GUARD, "true"), True)  # what every row brings to a count of rows
