@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from weft.final.form import Form, from_bytes, merged, to_store
 from weft.final.partition import fold_columns
-from weft.final.past import Blob, Levels, readings
+from weft.final.past import Blob, Levels, Store, readings
 from weft.final.steps import Span, fold_steps
 from weft.final.waiting import Piece, Waiting
 from weft.model.window import Window
 from weft.stages.definition import FinalStage
 
 NEVER = -(2**63)
-WAITING = -1  # the level of pieces
 
 
 @dataclass(frozen=True)
@@ -55,47 +53,13 @@ class Kept:
     waiting: tuple[Piece, ...] = ()
 
 
-class Store(Protocol):
-    """Where blobs are kept."""
-
-    def get(self, blob: Blob) -> bytes | None:
-        """A blob's bytes, if it is there."""
-
-    def put(self, blob: Blob, data: bytes) -> None:
-        """Keep a blob."""
-
-    def remove(self, blob: Blob) -> None:
-        """Forget a blob, if it is there."""
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A store of blobs as one of pieces, which are blobs of a level below all others."""
-
-    store: Store
-
-    def get(self, number: int) -> bytes:
-        """A piece's bytes."""
-        data = self.store.get(Blob(WAITING, number))
-        assert data is not None, f"piece {number} of waiting slices is not in the store"
-        return data
-
-    def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
-        self.store.put(Blob(WAITING, number), data)
-
-    def remove(self, number: int) -> None:
-        """Forget a piece."""
-        self.store.remove(Blob(WAITING, number))
-
-
 class Bucket:
     """One bucket in one trigger: new slices, which need not be over, and the watermark."""
 
     def __init__(self, node: Node, store: Store, kept: Kept | None, new: pa.Table | None, until: int):
         self.node, self.store, self.kept, self.until = node, store, kept, until
         self._held: dict[Blob, pa.Table | None] = {}
-        self.waiting = Waiting(node.form, Pieces(store), kept.waiting if kept else ())
+        self.waiting = Waiting(node.form, store, kept.waiting if kept else ())
         self.over = self.waiting.advance(new, until)
 
     def answers(self) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import RunError
-from weft.final.bucket import Store
-from weft.final.form import from_bytes, to_bytes
-from weft.final.past import Blob
+from weft.final.form import from_bytes, to_store
+from weft.final.past import Blob, Store
 
 INDEX = 99  # the level of the blobs that list chunks
 UNIT = 1_000_000  # microseconds; rows that are nearer to the watermark lie together
@@ -66,7 +65,7 @@ class Chunks:
             number = 1 + max((chunk.number for chunk in self.listed), default=-1)
             low = int(table.column(self.time).to_numpy().min())
             self.listed.append(Chunk(place, number, table.num_rows, low))
-            self.store.put(Blob(self.level, number), to_bytes(table.combine_chunks(), "lz4"))
+            self.store.put(Blob(self.level, number), to_store(table))
 
     def last(self, place: int) -> Chunk | None:
         """The chunk that was added last to a place."""

@@ -14,11 +14,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bucket import Store
 from weft.final.chunks import Chunks, Waiting, joined
-from weft.final.form import from_bytes, to_bytes
+from weft.final.form import from_bytes, to_store
 from weft.final.partition import number_keys
-from weft.final.past import Blob
+from weft.final.past import Blob, Store
 from weft.model.window import Window
 
 # Columns beside the source's own: keys, the shelf that a key belongs to, event time in microseconds; a tie's numbers;
@@ -87,7 +86,7 @@ class Counter:
         trim = partial(trimmed, names=told.names, low=next_needed(self.windows, told.after))
         self.kept.add(shelf, trim(told.rows), trim)
         totals = pa.table([*told.names, pa.array(told.after)], [*map(KEY.format, range(self.keys)), COUNT])
-        self.store.put(Blob(TOTALS, shelf), to_bytes(totals, "lz4"))
+        self.store.put(Blob(TOTALS, shelf), to_store(totals))
         return told, sent
 
     def sent(self, shelf: int, told: Tally, low: np.ndarray) -> pa.Table:

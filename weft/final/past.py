@@ -9,19 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from weft.model.window import Window
 
 # How many slides a blob of slices spans, and how many blobs the one above it.
 FAN = 16
+WAITING = -1
 
 
 @dataclass(frozen=True)
 class Blob:
-    """A stretch of the past: level 0 holds slices, level i one total for each blob of the level below."""
+    """A stretch of the past: level 0 holds slices, level i one total for each blob of the level below, and level
+    WAITING pieces of what is not past yet."""
 
     level: int
     number: int
+
+
+class Store(Protocol):
+    """Where blobs are kept."""
+
+    def get(self, blob: Blob) -> bytes | None:
+        """A blob's bytes, if it is there."""
+
+    def put(self, blob: Blob, data: bytes) -> None:
+        """Keep a blob."""
+
+    def remove(self, blob: Blob) -> None:
+        """Forget a blob, if it is there."""
 
 
 @dataclass(frozen=True)

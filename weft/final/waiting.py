@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from weft.final.form import Form, condensed, from_bytes, to_store
+from weft.final.past import WAITING, Blob, Store
 
 # How many pieces of a kind are merged into one.
 MANY = 16
@@ -29,23 +30,10 @@ class Piece(NamedTuple):
     tier: int
 
 
-class Pieces(Protocol):
-    """Where pieces are kept."""
-
-    def get(self, number: int) -> bytes:
-        """A piece's bytes."""
-
-    def put(self, number: int, data: bytes) -> None:
-        """Keep a piece."""
-
-    def remove(self, number: int) -> None:
-        """Forget a piece."""
-
-
 class Waiting:
     """The slices of a bucket that are not over, in one trigger."""
 
-    def __init__(self, form: Form, store: Pieces, pieces: Iterable[Piece]):
+    def __init__(self, form: Form, store: Store, pieces: Iterable[Piece]):
         self.form, self.store, self.pieces = form, store, list(pieces)
 
     @property
@@ -68,10 +56,11 @@ class Waiting:
 
     def taken(self, piece: Piece) -> pa.Table:
         """The slices of a piece, which is then no more."""
-        table = from_bytes(self.store.get(piece.number))
-        self.store.remove(piece.number)
+        data = self.store.get(Blob(WAITING, piece.number))
+        assert data is not None, f"{piece} of waiting slices is not in the store"
+        self.store.remove(Blob(WAITING, piece.number))
         self.pieces.remove(piece)
-        return table
+        return from_bytes(data)
 
     def put(self, table: pa.Table, until: int, tier: int = 0) -> None:
         """Keep slices as pieces, by how far their ends are from the watermark."""
@@ -80,7 +69,7 @@ class Waiting:
         for grade in np.unique(grades).tolist():
             there = grades == grade
             number = max((piece.number for piece in self.pieces), default=-1) + 1
-            self.store.put(number, to_store(table.filter(pa.array(there))))
+            self.store.put(Blob(WAITING, number), to_store(table.filter(pa.array(there))))
             self.pieces.append(Piece(number, int(ends[there].min()), grade, tier))
 
     def merge(self, until: int) -> None:

@@ -191,7 +191,7 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
     start = np.repeat(np.arange(0, 60_000, 60), 50)
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": np.tile([f"k{i}" for i in range(50)], 1000), "s": start, "n": ones, "a": ones, "x": ones})
-    held = Waiting(form, Numbered(shelf), ())
+    held = Waiting(form, shelf, ())
     over = 0
     for t in range(1000):
         found = held.advance(table.slice(t * 50, 50), t * 60 - 3600)
@@ -199,13 +199,6 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
     assert over == 50 * (1000 - 61)
     assert len(held.pieces) < 60
     assert shelf.moved < 8 * 1000 * len(to_store(table.slice(0, 50)))
-
-
-class Numbered:
-    """A shelf of pieces."""
-
-    def __init__(self, shelf: Shelf):
-        self.get, self.put, self.remove = shelf.get, shelf.put, shelf.remove
 
 
 def test_pieces_are_read_back_as_they_were():
