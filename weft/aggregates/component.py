@@ -46,6 +46,11 @@ class Component:
         return self.monoid != "count"
 
     @property
+    def fixed_width(self) -> bool:
+        """Whether all values take the same space: arrays of them travel without nulls, and a mark covers the gaps."""
+        return self.type in FIXED_WIDTH
+
+    @property
     def merges(self) -> tuple[str, ...] | None:
         """Spark aggregates that make one state of several, `{0}` being the first column; None where only a kernel can.
         """
@@ -56,6 +61,8 @@ class Component:
         return self.label or self.columns[0]
 
 
+FIXED_WIDTH = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp",
+               "timestamp_ntz")
 GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
 FILTER = " FILTER (WHERE "
 MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "max": ("max({0})",),

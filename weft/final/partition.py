@@ -217,10 +217,20 @@ def component_columns(component: Component, decoded: Decoded | None, offsets: pa
     if decoded is None:
         return [listed(offsets, None, pa.int64())]
     values, marks = decoded
+    if component.fixed_width:
+        values = [without_nulls(v) for v in values]
     columns = [listed(offsets, v, v.type) for v in values]
     if component.nullable:
         columns.append(pa.array(np.ones(len(offsets) - 1, np.int8) if marks is None else marks))
     return columns
+
+
+def without_nulls(values: pa.Array) -> pa.Array:
+    """The values with anything where there is none: Java raises where an array declared without nulls holds one."""
+    if values.null_count == 0:
+        return values
+    buffers = [None, *values.buffers()[1:]]
+    return pa.Array.from_buffers(values.type, len(values), buffers, 0, values.offset)
 
 
 def listed(offsets: pa.Array, values: pa.Array | None, kind: pa.DataType) -> pa.Array:

@@ -16,7 +16,6 @@ from weft.stages.build import value_column
 from weft.stages.definition import FinalStage, PartialStage
 
 LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
-FIXED = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
@@ -55,8 +54,7 @@ def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
 
 def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
     """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
-    # A missing value of a fixed width leaves a gap that the mark covers; any other a null that Spark would trip on.
-    kind = ArrayType(value, containsNull=component.type not in FIXED)
+    kind = ArrayType(value, containsNull=not component.fixed_width)
     elided = component.monoid == "count"
     fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
     if component.nullable:
