@@ -20,8 +20,9 @@ java:
 demo: setup               ## run the main job: trades, 40+ queries, Parquet and an HTML report
 	@$(BIN)/python -m weft.demo $(ARGS)
 
-test: setup               ## run the tests: unit, then Spark (ARGS=--all as CI does; "--cases 2000" for more random ones)
-	@$(BIN)/python -m pytest $(ARGS)
+JOBS ?= 2
+test: setup               ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")
 	@$(BIN)/python -m weft.testing.crash $(ARGS)

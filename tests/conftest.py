@@ -1,4 +1,4 @@
-"""What every test shares: one Spark session, the hypothesis profile, and the `spark` mark."""
+"""What every test shares: the Spark sessions, the hypothesis profile, and the `spark` mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.fixtures.java import JAVA
 from tests.fixtures.kafka.broker import Broker
 from tests.fixtures.kafka.jars import MissingError, connector
 
@@ -17,20 +16,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_TESTS = Path(__file__).parent / "spark"
-OPTIONS = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": JAVA,
-}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, and `--all`
-    run also the tests that start clusters or kill processes."""
+    """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, `--session`
+    choose Weft's own session or a stock one, and `--all` run every test in both, and also the tests that start clusters
+    or kill processes."""
     parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
     parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
-    parser.addoption("--all", action="store_true", help="run the tests marked `long` as well, as CI does")
+    parser.addoption("--session", choices=("weft", "stock"), help="run the Spark tests in this session only")
+    parser.addoption("--all", action="store_true", help="run every Spark test in both sessions, and the long ones")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,20 +48,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}-{session_of(item)}"))
     left = [item for item in items if item.get_closest_marker("long") and not config.getoption("--all")]
     if left and len(left) < len(items):  # a long test that is asked for by itself is run
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 
 
+def session_of(item: pytest.Item) -> str:
+    """The session that a test runs in, if it asks for one."""
+    call = getattr(item, "callspec", None)
+    return call.params.get("spark", "") if call else ""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives a test that asks for a session the kinds that it runs in."""
+    if "spark" in metafunc.fixturenames:
+        from tests.fixtures.sessions import IN_BOTH
+
+        config, definition = metafunc.config, metafunc.definition
+        both = config.getoption("--all") or definition.path.name in IN_BOTH
+        kinds = ["weft", "stock"] if both and not definition.get_closest_marker("kafka") else ["weft"]
+        only = config.getoption("--session")
+        metafunc.parametrize("spark", [kind for kind in kinds if only in (None, kind)], indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """The one session of the test run: two cores, few partitions, UTC; with the connector to Kafka if a test asks."""
-    from weft.spark.session import local_session
+    """A session of the kind asked for: two cores, few partitions; Weft's has the connector to Kafka if a test asks."""
+    from tests.fixtures.sessions import SESSIONS, end
 
-    session = local_session("weft-tests", cores="2", **OPTIONS, **kafka_options(request.session.items))
+    session = SESSIONS[request.param](kafka_options(request.session.items))
     yield session
-    session.stop()
+    end(session)
 
 
 def kafka_options(items: list[pytest.Item]) -> dict[str, str]:
