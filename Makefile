@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test crash check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test golden crash check bench bench-final bench-plans lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -23,6 +23,9 @@ demo: setup               ## run the main job: trades, 40+ queries, Parquet and 
 JOBS ?= 2
 test: setup               ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+golden: $(READY)          ## remake the golden files: readings, plans, explanations (then look at git diff)
+	@$(BIN)/python -m tests.fixtures.golden
 
 crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")
 	@$(BIN)/python -m weft.testing.crash $(ARGS)
