@@ -10,7 +10,7 @@ help:                     ## list the targets
 
 setup: $(READY) java      ## build .venv from requirements.lock and find (or install) Java 17+
 
-$(READY): requirements.lock
+$(READY): requirements.lock pyproject.toml
 	@sh scripts/venv.sh
 	@touch $@
 

@@ -18,12 +18,13 @@ from typing import Any
 
 import psutil
 
+import weft
 from weft.demo.trades import Trades, make
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 DOCS = HERE.parent / "docs" / "benchmarks"
-PACKAGES = ("weft", "pyspark", "pyarrow", "numpy", "polars")
+PACKAGES = ("pyspark", "pyarrow", "numpy", "polars")
 
 
 def uniform_trades(rows: int, keys: int = 1000, hours: int = 10) -> Path:
@@ -97,6 +98,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "java": java[0] if java else "unknown",
         "load": round(os.getloadavg()[0], 2),
+        "weft": weft.__version__,
         **{name: version(name) for name in PACKAGES},
     }
 

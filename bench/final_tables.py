@@ -13,6 +13,7 @@ AIMS = {"prefix": 4, "panes_inv": 4, "block_jit": 3, "block": 12, "two_stacks": 
         "slick_deque": 16, "flat_fit": 20, "flat_fat": 40}
 AIM_WINDOWS = (16, 256, 4096, 65536)
 VIEW = 0.03  # nanoseconds: nothing is computed, the answer is a view of the slices
+ONE_BY_ONE = ("slick_deque", "slick_deque_inv", "flat_fit", "b_int", "flat_fat")  # and serve many ranges
 SHARES = ("min", "p25", "median", "p75", "p99", "max", "mean")
 
 
@@ -151,9 +152,19 @@ def memory_sheets(results: Results) -> list[Sheet]:
         mine = pick(results["memory"], kind=kind)
         rows = [[member, *memory_cells(pick(mine, member=member), cases)] for (member,) in unique(mine, "member")]
         title = f"{kind}: bytes kept between calls / most needed besides in one `advance`"
-        sheets.append(Sheet(f"memory {kind}", title, ("member", *cases), rows,
-                            ("The answers themselves are not counted.",)))
+        notes = ("The answers themselves are not counted.", least_kept(mine, cases))
+        sheets.append(Sheet(f"memory {kind}", title, ("member", *cases), rows, notes))
     return sheets
+
+
+def least_kept(records: Sequence[Record], cases: Sequence[str]) -> str:
+    """Who keeps the least in each case, of those that go slice by slice, and what SlickDeque keeps."""
+    found = []
+    for case in cases:
+        kept = {r["member"]: r["kept"] for r in pick(records, case=case) if r["member"] in ONE_BY_ONE}
+        least, deque = min(kept.values()), next(kept[m] for m in kept if m.startswith("slick_deque"))
+        found.append(f"{case}: {' and '.join(m for m in kept if kept[m] == least)} {size(least)} ({size(deque)})")
+    return f"Least kept by a member that goes slice by slice, and in parentheses SlickDeque: {'; '.join(found)}."
 
 
 def memory_cells(records: Sequence[Record], cases: Sequence[str]) -> list[str]:
@@ -198,6 +209,11 @@ def numerics_sheets(results: Results) -> list[Sheet]:
              "In parentheses: the member refuses these doubles. NaN: a trace of an infinity or NaN that has left. "
              "FAILS: over the bound.")
     return [Sheet("numerics", "Worst error of sums of doubles as a multiple of the bound", headings, rows, notes)]
+
+
+def broken(results: Results) -> list[Record]:
+    """The cases in which a member that may fold doubles breaks the bound or lets an infinity leave a trace."""
+    return [e for e in results["errors"] if e["refused"] is None and not e["holds"]]
 
 
 def error_text(error: Record) -> str:

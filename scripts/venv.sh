@@ -17,5 +17,10 @@ if ! [ -x .venv/bin/python ]; then
 fi
 pip="env PYTHONWARNINGS=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore .venv/bin/python -m pip install --quiet"
 $pip -r requirements.lock
+# The distribution was once named weft: what that left in an older .venv would own the same command.
+rm -rf weft.egg-info
+if ls .venv/lib/python*/site-packages/weft-*.dist-info >/dev/null 2>&1; then
+  .venv/bin/python -m pip uninstall --yes --quiet --disable-pip-version-check --root-user-action=ignore weft
+fi
 # setuptools comes with the lock, so the package itself is installed without asking an index again.
 $pip --no-deps --no-build-isolation -e .

@@ -35,12 +35,13 @@ def leave(number: int) -> None:
 
 @contextmanager
 def heard() -> Iterator[Signals]:
-    """Takes SIGINT and SIGTERM as questions within."""
+    """Takes SIGINT and SIGTERM as questions within; one that is ignored (nohup, a job in the background) stays so."""
     signals = Signals()
     if current_thread() is not main_thread():  # only the main thread may set handlers
         yield signals
         return
-    before = {number: signal.signal(number, signals.ask) for number in HEARD}
+    taken = [number for number in HEARD if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signals.ask) for number in taken}
     try:
         yield signals
     finally:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.monoid import LINEAR, Monoid, State
 
 Types = tuple[np.dtype, ...]
 
@@ -31,6 +31,8 @@ class Card:
 
     `single` and `worst` bound the combines per slide for one range, amortised and in the worst slide; `multi` bounds
     them, amortised, when all ranges 1 … n are asked at once, and is None for algorithms that serve one range.
+    `depth` says how rounding grows: "linear" where a sum may be one chain of n additions, so that doubles are added
+    up to LINEAR slices only; "log" where chains stay short however long the window is.
     `longest` is the longest window, in slices, whose tables still fit a worker's memory. `table` is the row that
     001 Table 2 prints, if it has one.
     """
@@ -142,9 +144,6 @@ class Algorithm(Protocol):
 
 # The longest windows for which an algorithm may keep a line of folds a level.
 TABLED = 1 << 16
-
-# The longest chain of additions whose rounding stays within 1e-12 of Σ|x|: 8192 · 2⁻⁵³ < 1e-12 (DESIGN's bound).
-LINEAR = 8192
 
 
 def refusal(card: Card, monoid: Monoid, types: Types, ranges: Sequence[int]) -> str | None:

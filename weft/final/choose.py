@@ -87,11 +87,17 @@ def read_by(component: Component, ranges: Sequence[int], forced: Forced) -> str:
         return prefix.card.name
     monoid, types = folding(component)
     wanted = dict(forced).get(monoid.name) or dict(forced).get(EVERY)
-    legal = [a for a in READERS if a.supports(monoid, types, ()) is None]
+    legal = [a for a in READERS if a.supports(monoid, types, ()) is None and keeps_bound(a, monoid, types)]
     if wanted is not None and wanted not in (a.card.name for a in legal):
-        raise PlanError(f"'{wanted}' cannot fold {component} in a stream, where slices are not equally long: "
-                        f"choose {' or '.join(a.card.name for a in legal)}, or leave the algorithm out.")
+        names = " or ".join(a.card.name for a in legal)
+        raise PlanError(f"'{wanted}' cannot fold {component} in a stream, whose windows hold any number of unequal "
+                        f"slices: choose {names}, or leave the algorithm out.")
     return wanted or legal[0].card.name
+
+
+def keeps_bound(algorithm: Algorithm, monoid: Monoid, types: Types) -> bool:
+    """Whether rounding stays within its bound though nobody knows how many slices a window will hold."""
+    return algorithm.card.depth == "log" or monoid.exact or not monoid.rounds(types)
 
 
 def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algorithm:

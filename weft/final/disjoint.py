@@ -23,6 +23,7 @@ CARD = Card(
     worst=Bound("2n (⌈log₂ n⌉ + 3)", lambda n: 2 * n * (levels(n) + 3)),
     multi=Bound("n + ⌈log₂ n⌉ + 3", lambda n: n + levels(n) + 3),
     space=Bound("n (⌈log₂ n⌉ + 2)", lambda n: n * (levels(n) + 2)),
+    depth="log",
     longest=TABLED,
 )
 

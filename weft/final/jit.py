@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-MISSING = "it needs numba: install weft[jit] on every worker"
+MISSING = "it needs numba: install weft-spark[jit] on every worker"
 
 
 def missing() -> str | None:

@@ -59,9 +59,12 @@ class Window:
 
     @property
     def fragments(self) -> tuple[int, ...]:
-        """The lengths a slide is cut into (000 §3.2): (slide − f, f) with f = range mod slide, or (slide,)."""
-        rest = self.range % self.slide
-        return (self.slide - rest, rest) if rest else (self.slide,)
+        """The lengths a slide is cut into, in order (000 §3.2): g₁ = range mod slide, then the rest; or all of it.
+
+        A slide is counted from where a window begins, so g₁ ends where an older window does.
+        """
+        first = self.range % self.slide
+        return (first, self.slide - first) if first else (self.slide,)
 
     def __str__(self) -> str:
         offset = f" from {duration(self.start)}" if self.start and not self.counts_rows else ""

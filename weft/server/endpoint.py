@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socket import SHUT_RDWR
+from threading import Lock, Thread
+from time import monotonic
 from typing import Any
 
 from weft.errors import RunError
@@ -21,10 +24,18 @@ Page = tuple[HTTPStatus, str, str]
 PLAIN = "text/plain; charset=utf-8"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How many seconds a client may take from its connection to the last byte, and how many clients are served."""
+
+    seconds: float = 10.0
+    clients: int = 64
+
+
 @contextmanager
-def serving(port: int, read: Read, host: str = HOST) -> Iterator[str]:
+def serving(port: int, read: Read, host: str = HOST, limits: Limits = Limits()) -> Iterator[str]:
     """Serves what `read` gives until the body is done; the body gets the address. Port 0 is any that is free."""
-    server = open_server(port, read, host)
+    server = open_server(port, read, host, limits)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True, name="weft-metrics")
     thread.start()
     try:
@@ -37,22 +48,63 @@ def serving(port: int, read: Read, host: str = HOST) -> Iterator[str]:
 
 
 class Server(ThreadingHTTPServer):
-    """A server with the function that gives the readings."""
+    """A server with the function that gives the readings; it hangs up on clients that take too long.
+
+    A client that sends a byte now and then would pass any limit on the time between two bytes, so each connection has
+    a deadline as a whole. Where there are too many, the oldest goes: whoever asks and reads is done long before that.
+    """
 
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], read: Read):
-        self.read = read
+    def __init__(self, address: tuple[str, int], read: Read, limits: Limits):
+        self.read, self.limits = read, limits
+        self.deadlines: dict[Any, float] = {}  # by connection, the oldest first
+        self.changing = Lock()
         super().__init__(address, Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client in a thread of its own, until its deadline."""
+        with self.changing:
+            self.deadlines[request] = monotonic() + self.limits.seconds
+        self.hang_up(len(self.deadlines) - self.limits.clients)
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Hang up on those whose time is over; the loop that accepts clients calls this several times a second."""
+        now = monotonic()
+        with self.changing:
+            over = sum(deadline <= now for deadline in self.deadlines.values())
+        self.hang_up(over)
+
+    def hang_up(self, count: int) -> None:
+        """End so many connections, the oldest; the thread of each sees that nobody is there and ends."""
+        with self.changing:
+            oldest = list(self.deadlines)[: max(count, 0)]
+            for request in oldest:
+                del self.deadlines[request]
+        for request in oldest:
+            with suppress(OSError):  # it has just ended by itself
+                request.shutdown(SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a client that is done."""
+        with self.changing:
+            self.deadlines.pop(request, None)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Leave no client waiting."""
+        super().server_close()
+        self.hang_up(len(self.deadlines))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that went away: stderr is for what the user can mend."""
 
 
-def open_server(port: int, read: Read, host: str) -> Server:
+def open_server(port: int, read: Read, host: str, limits: Limits) -> Server:
     """A server that listens, or an error that says why it cannot."""
     try:
-        return Server((host, port), read)
+        return Server((host, port), read, limits)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise RunError(f"cannot serve metrics on {host}:{port}: {reason}. Name another with --metrics-port.") from error
@@ -64,8 +116,6 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "weft"
     sys_version = ""
-    # A client that connects and says nothing must not hold a thread for ever.
-    timeout = 10
 
     def do_GET(self) -> None:
         """Sends the page."""

@@ -56,6 +56,22 @@ def interrupts_wait() -> Iterator[None]:
     if current_thread() is not main_thread():  # only the main thread may set handlers, and only it is interrupted
         yield
         return
+    with (stays_ignored if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else held_back)():
+        yield
+
+
+@contextmanager
+def stays_ignored() -> Iterator[None]:
+    """Ignores Ctrl-C after the body as before it, as nohup wants, though Spark sets a handler of its own."""
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Raises after the body what interrupted it."""
     waiting: list[int] = []
 
     def hold(number: int, frame: object) -> None:

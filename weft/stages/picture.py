@@ -9,12 +9,22 @@ ROW, TOP, LEFT = 26, 34, 12
 SOURCE, SCAN, WINDOW, QUERY = LEFT, 150, 470, 660
 WIDTH = 1120
 SHOWN = 12
+# The picture brings its own ground: a notebook may be light where the system is dark.
 STYLE = """
-.weft{font:13px system-ui,sans-serif;--ink:#1d2733;--soft:#5b6875;--line:#9fb3c8;--box:#eef4fa;--hot:#2563a8}
+.weft{font:13px system-ui,sans-serif;background:var(--ground);border-radius:8px}
+.weft{--ground:#ffffff;--ink:#1d2733;--soft:#5b6875;--line:#9fb3c8;--box:#eef4fa;--hot:#2563a8}
 .weft text{fill:var(--ink)} .weft .soft{fill:var(--soft);font-size:12px} .weft rect{fill:var(--box);stroke:var(--line)}
 .weft .tree{fill:none;stroke-dasharray:4 3}
 .weft path{fill:none;stroke:var(--line)} .weft .head{fill:var(--hot);font-weight:600}
-@media (prefers-color-scheme:dark){.weft{--ink:#e7edf3;--soft:#a3b1bf;--line:#4d6074;--box:#1d2936;--hot:#7db8f0}}
+@media (prefers-color-scheme:dark){
+.weft{--ground:#18212b;--ink:#e7edf3;--soft:#a3b1bf;--line:#5d7287;--box:#223140;--hot:#7db8f0}}
+"""
+# `color-scheme` must stand on the root: on the body alone it turns the text light and leaves the page white.
+PAGE_STYLE = """
+:root{color-scheme:light dark;--page:#ffffff;--ink:#1d2733}
+@media (prefers-color-scheme:dark){:root{--page:#10161d;--ink:#e7edf3}}
+body{font:15px system-ui,sans-serif;margin:2rem;background:var(--page);color:var(--ink)}
+pre{overflow:auto} svg{max-width:100%;height:auto}
 """
 
 
@@ -152,9 +162,7 @@ def curve(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def page(svg: str, plain: str) -> str:
     """A page with the picture and the text."""
-    style = "body{font:15px system-ui,sans-serif;margin:2rem;color-scheme:light dark}"
-    style += "pre{overflow:auto}svg{max-width:100%}"
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Weft plan</title><style>{style}</style>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Weft plan</title><style>{PAGE_STYLE}</style>'
         f"<h1>Plan</h1>{svg}<h2>As text</h2><pre>{escape(plain)}</pre></html>"
     )

@@ -48,7 +48,7 @@ def test_figures_are_measured_kept_and_shown(weft: Weft, kept: Path) -> None:
     assert result.stdout.startswith("This machine's own figures, measured on 20") and str(kept) in result.stdout
     for word in ("add int64", "comoments", "recalc", "× 1", "× 4", "Copying eight bytes takes"):
         assert word in result.stdout
-    assert f"Without {', '.join(COMPILED)}: it needs numba: install weft[jit]" in result.stdout
+    assert f"Without {', '.join(COMPILED)}: it needs numba: install weft-spark[jit]" in result.stdout
 
 
 def test_figures_for_machines(weft: Weft, kept: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,16 @@ def test_what_stateful_workers_print_of_their_start_is_dropped() -> None:
     assert list(telling(lines)) == [b"an error\n", b"\n", b"\n", b"more\n"]
 
 
-def test_an_interrupt_waits_for_the_start() -> None:
+@pytest.fixture
+def sigint() -> Iterator[Callable[[object], None]]:
+    """Sets what a Ctrl-C does, whatever whoever started the tests made of it: nohup and some CI ignore it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_waits_for_the_start(sigint: Callable[[object], None]) -> None:
+    sigint(signal.default_int_handler)
     done = []
     with pytest.raises(KeyboardInterrupt), interrupts_wait():
         os.kill(os.getpid(), signal.SIGINT)
@@ -79,13 +89,20 @@ def test_an_interrupt_waits_for_the_start() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_handler_that_spark_sets_stays() -> None:
-    def handler(number: int, frame: object) -> None: ...
+def handler(number: int, frame: object) -> None:
+    """What Spark sets."""
 
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        with interrupts_wait():
-            signal.signal(signal.SIGINT, handler)
-        assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+
+def test_a_handler_that_spark_sets_stays(sigint: Callable[[object], None]) -> None:
+    sigint(signal.default_int_handler)
+    with interrupts_wait():
+        signal.signal(signal.SIGINT, handler)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_an_ignored_interrupt_stays_ignored(sigint: Callable[[object], None]) -> None:
+    sigint(signal.SIG_IGN)
+    with interrupts_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.signal(signal.SIGINT, handler)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 
 from weft.cli.init import create_project
 from weft.cli.main import app
+from weft.cli.signals import HEARD, heard
 from weft.errors import RunError
 from weft.optimize import OPTIMIZERS
 from weft.spark.figures import KEYS
@@ -252,12 +253,28 @@ def test_a_stream_that_fails_is_one_sentence(weft: Weft, loom: FakeLoom) -> None
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_after_the_trigger(weft: Weft, loom: FakeLoom, number: int) -> None:
-    before = signal.getsignal(number)
+    unheard = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    before = signal.signal(number, unheard)  # whoever started the tests may ignore it, as nohup does
     loom.outcome = lambda: os.kill(os.getpid(), number)
-    result = weft("--json")
+    try:
+        result = weft("--json")
+        assert signal.getsignal(number) is unheard
+    finally:
+        signal.signal(number, before)
     assert result.exit_code == 0 and loom.stream.stops == 1 and len(result.stdout.splitlines()) == 1
     assert "Stopping after the running trigger" in result.stderr and "Ended after 1 trigger:" in result.stderr
-    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", HEARD)
+def test_an_ignored_signal_stays_ignored(number: int) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with heard() as signals:
+            os.kill(os.getpid(), number)
+            assert signal.getsignal(number) is signal.SIG_IGN and not signals.asked
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 def free_port() -> int:
@@ -288,8 +305,9 @@ def test_a_port_that_is_taken_is_said_before_anything_starts(weft: Weft, loom: F
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_ends_at_once(number: int, code: int) -> None:
     script = f"""
-import os
+import os, signal
 from weft.cli.signals import heard
+signal.signal({int(number)}, signal.SIG_DFL)
 with heard() as signals:
     assert not signals.asked
     os.kill(os.getpid(), {int(number)})

@@ -177,7 +177,7 @@ def test_illegal_pairs_are_refused_with_a_sentence(name, component, ranges, said
 
 def test_a_compiled_algorithm_without_numba_is_refused(monkeypatch):
     monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
-    with pytest.raises(PlanError, match=r"'daba' cannot fold max\(price\): .*install weft\[jit\] on every worker"):
+    with pytest.raises(PlanError, match=r"'daba' cannot fold max\(price\): .*install weft-spark\[jit\] on"):
         assign(HIGH, [10], forced_pairs("daba"))
 
 

@@ -33,7 +33,7 @@ def points(windows: list[Window], upto: int) -> set[int]:
 
 def test_example_2_of_the_first_paper():
     a, b = Window(12, 9), Window(10, 6)
-    assert a.fragments == (6, 3) and b.fragments == (2, 4)
+    assert a.fragments == (3, 6) and b.fragments == (4, 2)
     assert composite_slide([a, b]) == 18
     assert points([a, b], 18) == {3, 4, 6, 9, 10, 12, 16, 18}
     assert count_edges([a, b]) == 8
@@ -57,6 +57,19 @@ def test_progressions_hold_exactly_the_windows_edges(parts):
     edges = {p % period for w, start in starts for p in (start, start + w.range)}
     assert {p % period for phase, every in progressions(windows) for p in range(phase, period, every)} == edges
     assert count_edges(windows) == len(edges)
+
+
+@given(st.integers(1, 12), st.integers(0, 20), st.integers(-11, 11))
+def test_fragments_lie_between_the_edges_of_a_slide(slide, more, start):
+    """They follow each other from where a window begins, and each ends at an edge."""
+    window = Window(slide + more, slide, start % slide)
+    ends = [(window.phase + sum(window.fragments[: i + 1])) % slide for i in range(len(window.fragments))]
+    assert sorted(ends) == sorted(phase for phase, _ in edges_of(window))
+    assert ends[-1] == window.phase and sum(window.fragments) == slide
+
+
+def test_example_4_has_the_fragments_of_the_first_paper():
+    assert Window(7, 5).fragments == (2, 3) and Window(3, 3).fragments == (3,)
 
 
 def test_counting_gives_up_beyond_its_limit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from urllib.error import HTTPError
@@ -13,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from weft.errors import RunError
-from weft.server.endpoint import page, serving
+from weft.server.endpoint import Limits, page, serving
 from weft.server.prometheus import METRICS, render
 from weft.spark.figures import Figures, Reading, Totals
 
@@ -99,3 +100,67 @@ def test_pages_over_http() -> None:
             pass
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", int(address[17:])), timeout=1).close()
+
+
+def connect(address: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=5)
+
+
+def sends_until_hung_up(client: socket.socket, limit: float) -> float:
+    """How long the server lets a client send a byte every 20 ms."""
+    began = time.monotonic()
+    client.settimeout(0.02)
+    while time.monotonic() - began < limit:
+        try:
+            client.sendall(b"G")
+            if client.recv(1) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:  # the server has hung up
+            break
+    return time.monotonic() - began
+
+
+def test_a_client_that_sends_byte_by_byte_has_a_deadline() -> None:
+    with serving(0, tuple, limits=Limits(seconds=0.3)) as address, connect(address) as slow:
+        assert 0.2 < sends_until_hung_up(slow, 5) < 3
+        with pytest.raises(HTTPError):  # others are served on
+            urlopen(f"{address}/health", timeout=5)
+
+
+def test_a_client_that_reads_nothing_has_a_deadline() -> None:
+    many = tuple(Reading(f"scan-{i}", True, Totals(answers={"q" * 1000 + str(i): 0})) for i in range(20_000))
+    with serving(0, lambda: many, limits=Limits(seconds=0.3)) as address, connect(address) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        time.sleep(1.5)
+        slow.settimeout(5)
+        received = 0
+        try:
+            while part := slow.recv(1 << 20):
+                received += len(part)
+        except OSError:
+            pass
+        assert received < len(render(many, NOW).encode())
+
+
+def test_too_many_clients_push_out_the_oldest() -> None:
+    with serving(0, lambda: (RUNNING,), limits=Limits(seconds=60, clients=3)) as address:
+        idle = [connect(address) for _ in range(3)]
+        with urlopen(f"{address}/health", timeout=5) as answer:
+            assert answer.status == 200
+        assert idle[0].recv(1) == b""
+        for client in idle[1:]:
+            client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            assert client.recv(8) == b"HTTP/1.0"
+        for client in idle:
+            client.close()
+
+
+def test_the_end_leaves_no_client_waiting() -> None:
+    with serving(0, tuple) as address:
+        idle = connect(address)
+        with pytest.raises(HTTPError):
+            urlopen(f"{address}/health", timeout=5)
+    with idle:
+        assert idle.recv(1) == b""
