@@ -25,7 +25,7 @@ from weft.spark.counter import ROWS_PART, Numberer, Rota
 from weft.spark.cut import key_of
 from weft.spark.final import run_final
 from weft.spark.numbered import NEW, predicate_of, renumbered
-from weft.spark.partial import sliced
+from weft.spark.partial import kept_above, sliced
 from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, PART, over_state
 from weft.spark.stream import Arrived, Expected, Flow, flowing, moment, with_letters
@@ -67,7 +67,7 @@ def counted_flow(scan: ScanStages, source: DataFrame, delay: int, future: int | 
     schema = StructType([*rows.schema.fields, *(StructField(name, LongType(), False) for name in (FIRST, LOW, FRESH))])
     timed = rows.withColumn(TIME, F.expr(moment(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = parts_of(scan, schema)
-    found = bucketed(timed.where(predicate_of(stage)), rows.columns, stage, partitions)
+    found = bucketed(kept_above(timed, predicate_of(stage)), rows.columns, stage, partitions)
     return flowing(with_letters(over_state(found, partial(Numberer, rota_of(parts))), source, wrong), source, parts)
 
 

@@ -16,7 +16,7 @@ from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
 from weft.spark.cut import END, cut, is_cut_in_workers, lifted
 from weft.spark.final import answer_schema
-from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
+from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing_above
 from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
@@ -119,7 +119,7 @@ def moment(stage: PartialStage) -> str:
 
 def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """The slices of a stream, each when the watermark has closed it."""
-    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
+    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
     time = f"unix_micros({TIME})"
     start = F.expr(slice_start(time, stage.progressions)).alias(SLICE)
     # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
