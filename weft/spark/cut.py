@@ -27,7 +27,7 @@ from weft.spark.connect import sendable
 from weft.spark.partial import SLICE, marks_of, passing_above
 from weft.stages.definition import PartialStage
 
-END = "slice_end"
+END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
 # Keys that have the same bytes wherever Spark groups them, once floats are made so.
 PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")

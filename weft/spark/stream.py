@@ -22,6 +22,7 @@ from weft.spark.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICA
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
+START = "__weft_slice_start"  # stands beside the source's own columns
 # The names of what is observed of a trigger.
 OBSERVED, ANSWERED = "weft", "answers"
 # Beyond so many windows answers are counted by part only: each count is a column of what Spark observes.
@@ -114,6 +115,8 @@ def moment(stage: PartialStage) -> str:
     """Spark SQL for a row's event time as the timestamp that the watermark follows."""
     if stage.time_type == "timestamp":
         return stage.time
+    if stage.time_type == "string":  # one that names no time makes its row a dead letter, and stops nothing
+        return f"TRY_CAST({stage.time} AS TIMESTAMP_LTZ)"
     return f"timestamp_micros({micros(stage.time, stage.time_type)})"
 
 
@@ -121,11 +124,12 @@ def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """The slices of a stream, each when the watermark has closed it."""
     marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
     time = f"unix_micros({TIME})"
-    start = F.expr(slice_start(time, stage.progressions)).alias(SLICE)
+    start = F.expr(slice_start(time, stage.progressions)).alias(START)
     # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
     end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
     cut = marked.select("*", start, end)
-    return cut.groupBy(*keys_of(stage), SLICE, END, *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
+    groups = [*keys_of(stage), F.col(START).alias(SLICE), F.col(END), *marks_of(stage)]
+    return cut.groupBy(*groups).agg(*columns(c.sql for c in stage.columns))
 
 
 def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Expected, ...]:
