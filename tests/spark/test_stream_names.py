@@ -74,15 +74,17 @@ def test_columns_that_begin_as_wefts_own_are_refused(spark):
 @pytest.mark.usefixtures("interpreted")
 def test_two_streams_run_in_one_session_and_a_running_checkpoint_is_refused(spark, tmp_path):
     (tmp_path / "in").mkdir()
-    looms = [Loom(spark), Loom(spark)]
+    looms = [Loom(spark), Loom(spark), Loom(spark.newSession())]
     for loom in looms:
         loom.source("trades", str(tmp_path / "in"), time="ts", format="json", schema=TRADES, watermark="0 seconds")
         loom.query("volume", VOLUME)
     drop(tmp_path / "in", trade(1, size=5))
     drop(tmp_path / "in", trade(100))
     with looms[0].start(tmp_path / "one", "memory") as first, looms[1].start(tmp_path / "two", "memory") as second:
-        with pytest.raises(RunError, match=r"started from the checkpoint '.*one' runs in this session: stop it first"):
+        with pytest.raises(RunError, match=r"started from the checkpoint '.*one' runs in this program: stop it first"):
             looms[1].start(tmp_path / "one", "memory")
+        with pytest.raises(RunError, match=r"started from the checkpoint '.*two' runs in this program: stop it first"):
+            looms[2].start(tmp_path / "two", "memory")
         for stream in (first, second):
             stream.process_available()
         assert first.memory.table("volume").num_rows == second.memory.table("volume").num_rows == 4

@@ -13,6 +13,7 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from weft.errors import RunError
 from weft.io.arrivals import Arrival
 from weft.io.formats import absolute
+from weft.io.java import Py4JError
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import reason
@@ -73,7 +74,9 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages
             flows = [flow_for(spark, scan, arrivals, wanted, page, ansi) for scan in stages]
             keep_checkpoint(wanted.checkpoint, page)  # before anything starts, and only if all of it can
             return started(list(starters_of(spark, flows, wanted, sink, page)), plan, memory)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
+            if "another query with same id is already active" in str(error):
+                raise in_use(wanted.checkpoint) from error
             raise RunError(f"Spark could not start the stream: {reason(error)}") from error
 
 
@@ -85,8 +88,13 @@ def query_name(page: Checkpoint, scan: str) -> str:
 def require_idle(spark: SparkSession, path: str, page: Checkpoint) -> None:
     """Raise where a stream of this session runs from the checkpoint: two would write the same state."""
     if any((query.name or "").startswith(query_name(page, "")) for query in spark.streams.active):
-        raise RunError(f"a stream that was started from the checkpoint '{path}' runs in this session: stop it first, "
-                       "or give this one a checkpoint and a sink of its own.")
+        raise in_use(path)
+
+
+def in_use(path: str) -> RunError:
+    """What is wrong where a checkpoint has a stream that runs."""
+    return RunError(f"a stream that was started from the checkpoint '{path}' runs in this program: stop it first, or "
+                    "give this one a checkpoint and a sink of its own.")
 
 
 def flow_for(spark: SparkSession, scan: ScanStages, arrivals: Mapping[str, Arrival], wanted: Wanted, page: Checkpoint,

@@ -32,6 +32,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass":
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Else a second start, from another session of the program, would end the first without a word.
+    "spark.sql.streaming.stopActiveRunOnRestart": "false",
     # A batch costs milliseconds on its way to a worker, however few rows it has.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
