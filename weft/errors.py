@@ -61,6 +61,10 @@ class RunError(WeftError):
     """A run that failed; nothing it wrote is left as if complete."""
 
 
+class StreamWarning(UserWarning):
+    """What is worth knowing of a stream that runs on."""
+
+
 class ProjectError(WeftError):
     """A project folder or its weft.toml that cannot be used."""
 

@@ -22,12 +22,12 @@ from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
-from weft.io.arrivals import Arrival, delay_of
+from weft.io.arrivals import Arrival, delay_of, refuse_own
 from weft.io.feeds import feed_of
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink, make_sink, stream_sink
-from weft.io.sources import Files, locate_files, opened
+from weft.io.sources import Files, locate_files, opened, place_of
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.statistics import ASSUMED, Statistics
@@ -37,7 +37,7 @@ from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
 from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
 from weft.spark.check import Checker, refuse_large
-from weft.spark.checkpoint import Checkpoint, open_checkpoint
+from weft.spark.checkpoint import open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
 from weft.spark.counted_stream import require_countable
 from weft.spark.functions import check_name, check_partials
@@ -51,8 +51,9 @@ from weft.spark.samples import Recalled, Samples
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
-from weft.spark.start import Wanted, partitions_of, start_stream
+from weft.spark.start import Wanted, page_of, start_stream
 from weft.spark.verify import Verification, verify
+from weft.spark.workers import require_workers
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
 from weft.stages.definition import PartialStage
@@ -135,7 +136,7 @@ class Loom:
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
-        self._arrivals[name] = Arrival(name, arriving, watermark)
+        self._arrivals[name] = Arrival(name, arriving, watermark, place_of(files or feed))
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -276,6 +277,7 @@ class Loom:
     def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
                    say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
+        require_workers(self.spark)
         catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
@@ -311,22 +313,22 @@ class Loom:
         if page is None:
             plan = self.plan([bound.query.name for bound in workload], algorithm, optimizer)
         else:
-            page.require_same(place, workload, delays)
+            page.require_same(place, workload, delays, self._checker.identity)
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
         stages = self._stages(plan)
         ahead = None if future is None else delay_of(self.spark, future, "future")
         known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
         wanted = Wanted(place, known, trigger, ahead, dead_letters)
         refuse_out_of_reach(self.spark, wanted.sink)
-        if page is None:
-            page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
-        page.require_shapes(place, stages)
-        return start_stream(self.spark, plan, stages, self._arrivals, wanted, page, self._ansi)
+        arriving = {name: self._arrivals[name] for name in names}
+        page = page_of(self.spark, page, plan, stages, arriving, wanted, delays, self._checker.identity)
+        return start_stream(self.spark, plan, stages, arriving, wanted, page, self._ansi)
 
     def _slices(self, stage: PartialStage) -> DataFrame:
         frame = self._frames[stage.source]
         if frame.isStreaming:
             raise SourceError(f"source '{stage.source}' is a stream, which has no end to run to: use loom.start.")
+        require_workers(self.spark)
         return run_partial(frame, stage)
 
     def _keep_sizes(self, watches: Watches) -> None:
@@ -378,6 +380,7 @@ def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
     """What the SQL reader needs to know of a source; the event time must be one of its columns."""
     columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     names = [column for column, _ in columns]
+    refuse_own(name, names)
     if time is not None and time.lower() not in (n.lower() for n in names):
         near = get_close_matches(time, names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"its columns are {', '.join(names)}."

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from weft.errors import SourceError
 
+OWN = "__weft_"  # how columns begin that stand beside a source's own
 # The raw text of a record that could not be read; null in rows that could.
 CORRUPT = "__weft_corrupt"
 TIME = "__weft_time"
@@ -19,11 +20,12 @@ DELAY = "spark.watermarkDelayMs"
 
 @dataclass(frozen=True)
 class Arrival:
-    """A source as a stream: what reads it, and how late its rows may come, if that was said."""
+    """A source as a stream: what reads it, how late its rows may come, and where they lie, if that is known."""
 
     name: str
     read: Callable[[SparkSession], DataFrame]
     watermark: str | None
+    place: str | None = None
 
     def delay(self, spark: SparkSession) -> int:
         """How late rows may come, in milliseconds."""
@@ -51,10 +53,11 @@ def faults(columns: Sequence[str], time: str, future: int | None) -> dict[str, s
     """Why a row cannot be used, and the condition of that in Spark SQL, the first that holds being the reason.
 
     One row whose clock is far ahead would close all windows, so it counts as dead where it is later than the time of
-    the trigger by more than `future` milliseconds.
+    the trigger by more than `future` milliseconds. Spark's watermark begins at 1970, so that all rows before are late.
     """
     found = {"corrupt": f"{CORRUPT} IS NOT NULL"} if CORRUPT in columns else {}
     found["no event time"] = f"({time}) IS NULL"
+    found["event time before 1970"] = f"({time}) < timestamp_seconds(0)"
     if future is not None:
         found["event time too far in the future"] = f"({time}) > current_timestamp() + {seconds(future)}"
     return found
@@ -81,7 +84,7 @@ def judged(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """All rows, those that have a fault with LETTER, their JSON text, and nothing else in them."""
     found = rows.select("*", reason_of(wrong).alias(REASON))
     marked = found.select("*", F.when(F.col(REASON).isNotNull(), letter(rows, F.col(REASON))).alias(LETTER))
-    own = [F.when(F.col(REASON).isNull(), F.col(f"`{name}`")).alias(name) for name in rows.columns if name != CORRUPT]
+    own = [F.when(F.col(REASON).isNull(), F.col(quoted(name))).alias(name) for name in rows.columns if name != CORRUPT]
     return marked.select(*own, LETTER)
 
 
@@ -94,5 +97,17 @@ def reason_of(wrong: Mapping[str, str]) -> Column:
 def letter(rows: DataFrame, reason: Column) -> Column:
     """A row that cannot be used as JSON text: why, and the record as it came."""
     raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
-    own = [F.col(f"`{name}`") for name in rows.columns if name != CORRUPT]
+    own = [F.col(quoted(name)) for name in rows.columns if name != CORRUPT]
     return F.to_json(F.struct(reason.alias("reason"), F.coalesce(raw, F.to_json(F.struct(*own))).alias("record")))
+
+
+def refuse_own(source: str, columns: Sequence[str]) -> None:
+    """Raise where a column has a name such as those that stand beside it here."""
+    for name in columns:
+        if name.lower().startswith(OWN):
+            raise SourceError(f"column '{name}' of source '{source}' begins with {OWN}, as Weft's own do: rename it.")
+
+
+def quoted(name: str) -> str:
+    """A column's name that means this column, dots, backticks and all."""
+    return f"`{name.replace('`', '``')}`"

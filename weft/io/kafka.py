@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, StringType, StructType
 
 from weft.errors import RunError, SourceError, WeftError
-from weft.io.arrivals import CORRUPT
+from weft.io.arrivals import CORRUPT, quoted
 from weft.io.java import Py4JError
 from weft.io.sources import reason, schema_of
 
@@ -156,11 +156,6 @@ def as_records(rows: DataFrame, query_column: str, topic: str) -> DataFrame:
         F.to_json(F.struct(*rest), JSON_WRITE).alias("value"),
         F.array(header).alias("headers"),
     )
-
-
-def quoted(column: str) -> str:
-    """A column's name that means this column, dots and all."""
-    return f"`{column.replace('`', '``')}`"
 
 
 def attempt(

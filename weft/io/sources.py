@@ -74,6 +74,14 @@ def opened(spark: SparkSession, name: str, data: Any, schema: str | None = None)
     return data, lambda session: streaming(name, data)
 
 
+def place_of(data: Any) -> str | None:
+    """Where the rows of a source lie, in words that are the same at each start; None where that is not known."""
+    if isinstance(data, Files):
+        return f"{data.format} at {data.path}"
+    named = getattr(data, "topic", None) or getattr(data, "place", None)
+    return f"{type(data).__name__.lower()} {named}" if named else None
+
+
 def schema_of(name: str, text: str) -> StructType:
     """The columns that a text such as `ts timestamp, price double` names."""
     try:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from weft.aggregates.component import ROWS, Component
 from weft.model.query import CALL, KEY, WINDOW
 from weft.stages.build import value_column
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
+NESTED = (ArrayType, MapType, StructType)
 START = "IF(starts IS NULL, first + pos * slide, starts[pos])"
 
 
@@ -37,8 +38,31 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
     answers = read.selectExpr("w", number, *keys, window, *calls)
     if stage.having:
         answers = answers.where(stage.having)
-    outputs = [F.expr(o.sql).cast(type_of(o.type)).alias(f"o{i}") for i, o in enumerate(stage.outputs)]
-    return answers.select("w", "q", *outputs)
+    return answers.select("w", "q", *outputs_of(answers, stage))
+
+
+def outputs_of(answers: DataFrame, stage: AnswerStage) -> list[Column]:
+    """The outputs `o0 …` in the types that Spark's analyser gave them."""
+    texts, types = [F.expr(o.sql) for o in stage.outputs], [type_of(o.type) for o in stage.outputs]
+    if any(isinstance(kind, NESTED) for kind in types):
+        # A stream's aggregates and what Python sends may be null in Spark's eyes where no value ever is.
+        found = answers.select(*texts).schema.fields
+        types = [loosened(kind, field.dataType) for kind, field in zip(types, found, strict=True)]
+    return [text.cast(kind).alias(f"o{i}") for i, (text, kind) in enumerate(zip(texts, types, strict=True))]
+
+
+def loosened(kind: DataType, found: DataType) -> DataType:
+    """A type that also allows nulls wherever another one does within: Spark casts no nullable value to one that is not.
+    """
+    if isinstance(kind, ArrayType) and isinstance(found, ArrayType):
+        return ArrayType(loosened(kind.elementType, found.elementType), kind.containsNull or found.containsNull)
+    if isinstance(kind, MapType) and isinstance(found, MapType):
+        values = loosened(kind.valueType, found.valueType)
+        return MapType(loosened(kind.keyType, found.keyType), values, kind.valueContainsNull or found.valueContainsNull)
+    if isinstance(kind, StructType) and isinstance(found, StructType) and len(kind) == len(found):
+        return StructType([StructField(a.name, loosened(a.dataType, b.dataType), a.nullable or b.nullable)
+                           for a, b in zip(kind.fields, found.fields, strict=True)])
+    return kind
 
 
 def sliced(partial: PartialStage) -> str:

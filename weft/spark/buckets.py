@@ -21,7 +21,7 @@ from weft.spark.partial import SLICE
 from weft.stages.build import ScanStages, narrowed, streamed
 from weft.stages.definition import FinalStage, PartialStage
 
-BUCKET, SLICES = "bucket", "slices"
+BUCKET, SLICES = "__weft_bucket", "slices"
 PACKED = f"{BUCKET} int, {SLICES} binary"
 LETTERS = -1  # the bucket of rows that cannot be used
 MOST_BYTES = 1 << 26  # of rows that are packed together

@@ -15,7 +15,7 @@ from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
 from weft.errors import RunError
 from weft.final.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
-from weft.io.arrivals import CORRUPT, TIME, faults, usable
+from weft.io.arrivals import CORRUPT, OWN, TIME, faults, quoted, usable
 from weft.model.query import CALL
 from weft.model.workload import Bound
 from weft.spark import unpack
@@ -25,10 +25,10 @@ from weft.spark.counter import ROWS_PART, Numberer, Rota
 from weft.spark.cut import key_of
 from weft.spark.final import run_final
 from weft.spark.numbered import NEW, predicate_of, renumbered
-from weft.spark.partial import sliced
+from weft.spark.partial import kept_above, sliced
 from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, PART, over_state
-from weft.spark.stream import Arrived, Expected, Flow, flowing, moment, with_letters
+from weft.spark.stream import Arrived, Expected, Flow, flowing, moment, replaced, with_letters
 from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
 from weft.stages.definition import AnswerStage, Column, FinalStage, PartialStage
 
@@ -46,7 +46,9 @@ class Told(Arrived):
         """The part's answers as arrays."""
         assert self.schema is not None
         ship_by_value(unpack)
-        rows = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpacked, self.schema)
+        sent = StructType([replaced(field, sent_name(i, field.name)) for i, field in enumerate(self.schema.fields)])
+        mine = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpacked, sent)
+        rows = mine.toDF(*self.schema.names)
         return run_final(sliced(renumbered(rows, self.partial), self.partial), self.partial, final)
 
 
@@ -67,7 +69,7 @@ def counted_flow(scan: ScanStages, source: DataFrame, delay: int, future: int | 
     schema = StructType([*rows.schema.fields, *(StructField(name, LongType(), False) for name in (FIRST, LOW, FRESH))])
     timed = rows.withColumn(TIME, F.expr(moment(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = parts_of(scan, schema)
-    found = bucketed(timed.where(predicate_of(stage)), rows.columns, stage, partitions)
+    found = bucketed(kept_above(timed, predicate_of(stage)), rows.columns, stage, partitions)
     return flowing(with_letters(over_state(found, partial(Numberer, rota_of(parts))), source, wrong), source, parts)
 
 
@@ -109,11 +111,17 @@ def bucketed(rows: DataFrame, columns: list[str], stage: PartialStage, partition
     (buckets,) = even_ids(1, partitions)
     named = rows.select(*(F.expr(key_of(sql, kind)).alias(name)
                           for name, sql, kind in zip(keys, stage.keys, stage.key_types, strict=True)),
-                        F.expr(f"unix_micros({TIME})").alias(AT), *(F.col(f"`{name}`") for name in columns))
+                        F.expr(f"unix_micros({TIME})").alias(AT),
+                        *(F.col(quoted(name)).alias(sent_name(i, name)) for i, name in enumerate(columns)))
     shelf = f"CAST(pmod(xxhash64({', '.join(keys)}), {SHELVES}) AS INT)" if keys else "0"
     placed = named.select(bucket_of(keys, buckets).alias(BUCKET), *keys, F.expr(shelf).alias(SHELF), AT,
-                          *(F.col(f"`{name}`") for name in columns))
+                          *(sent_name(i, name) for i, name in enumerate(columns)))
     return placed.mapInArrow(sendable(rows.sparkSession, pack), PACKED)
+
+
+def sent_name(place: int, name: str) -> str:
+    """The name under which a column goes to Python and back: PySpark cannot send one with a dot or a backtick in it."""
+    return name if name.startswith(OWN) else f"{OWN}column_{place}"
 
 
 def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

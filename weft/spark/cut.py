@@ -24,10 +24,10 @@ from weft.io.arrivals import DELAY, LETTER, TIME
 from weft.slicing import slice_start
 from weft.spark.buckets import BUCKET, LETTERS, SLICES, Woven, chosen, merging_of, shares
 from weft.spark.connect import sendable
-from weft.spark.partial import SLICE, marks_of, passing
+from weft.spark.partial import SLICE, marks_of, passing_above
 from weft.stages.definition import PartialStage
 
-END = "slice_end"
+END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
 # Keys that have the same bytes wherever Spark groups them, once floats are made so.
 PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
@@ -53,7 +53,7 @@ def merging_in(stage: PartialStage) -> tuple | None:
 def lifted(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, columns `p0 …`, what is in these, `v0
     …`, and LETTER."""
-    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
+    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
     keys = [F.expr(key_of(sql, kind)).alias(f"k{i}")
             for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)

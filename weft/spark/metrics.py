@@ -125,7 +125,8 @@ class Meter(StreamingQueryListener):
 def counted(reading: Reading, figures: Figures, now: datetime) -> Reading:
     """The reading after one more trigger."""
     kept = (*recent(reading.recent, now), figures)
-    return replace(reading, totals=reading.totals + total((figures,)), last=figures, recent=kept)
+    # A scan that failed may have been started again.
+    return replace(reading, active=True, totals=reading.totals + total((figures,)), last=figures, recent=kept)
 
 
 def mark_of(progress: Mapping[str, Any]) -> tuple[str, int]:

@@ -13,9 +13,10 @@ from weft.spark.numbered import NUMBER, numbered
 from weft.stages.definition import PartialStage
 
 SLICE = "slice"
-# These stand beside the source's own columns.
+# Not deterministic for Spark's optimizer, which pushes no filter below it.
 NOTHING = "IF(spark_partition_id() < 0, 1L, 0L)"
-MARK, VALUE, PLACE = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}"
+# These stand beside the source's own columns.
+MARK, VALUE, PLACE, PASSES = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}", "__weft_passes"
 
 
 def micros(time: str, kind: str) -> str:
@@ -38,13 +39,32 @@ def sliced(rows: DataFrame, stage: PartialStage) -> DataFrame:
     return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
 
 
-def passing(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
-    """The rows that pass some predicate of the stage or one of those `besides`, marked if it has marks."""
+def passing(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """The rows that pass some predicate of the stage, marked if it has marks."""
+    if stage.marks:
+        return marked(rows, stage)
+    return rows if None in stage.predicates else rows.where(any_of(stage.predicates))
+
+
+def passing_above(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
+    """The rows of a stream that pass some predicate of the stage or one of those `besides`, marked if it has marks.
+
+    Spark pushes a filter below the watermark, which would then follow only the rows that some query asks for.
+    """
     if stage.marks:
         return marked(rows, stage, besides)
-    if None in stage.predicates:
-        return rows
-    return rows.where(" OR ".join(f"({predicate})" for predicate in (*stage.predicates, *besides)))
+    return rows if None in stage.predicates else kept_above(rows, any_of((*stage.predicates, *besides)))
+
+
+def kept_above(rows: DataFrame, test: str) -> DataFrame:
+    """The rows that pass a test, which Spark evaluates here and nowhere below."""
+    told = rows.select("*", F.expr(f"IF({test}, 1L, 0L) | {NOTHING}").alias(PASSES))
+    return told.where(f"{PASSES} <> 0")
+
+
+def any_of(predicates: Iterable[str | None]) -> str:
+    """Spark SQL for what passes one of some predicates."""
+    return " OR ".join(f"({predicate})" for predicate in predicates)
 
 
 def marks_of(stage: PartialStage) -> list[Column]:

@@ -16,12 +16,13 @@ from weft.spark.batch import Part
 from weft.spark.buckets import Woven, bucketed, columns_read, weave
 from weft.spark.cut import END, cut, is_cut_in_workers, lifted
 from weft.spark.final import answer_schema
-from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing
+from weft.spark.partial import SLICE, columns, keys_of, marks_of, micros, passing_above
 from weft.spark.ship import ship_by_value
 from weft.spark.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
 from weft.stages.definition import AnswerStage, FinalStage, PartialStage
 
+START = "__weft_slice_start"  # stands beside the source's own columns
 # The names of what is observed of a trigger.
 OBSERVED, ANSWERED = "weft", "answers"
 # Beyond so many windows answers are counted by part only: each count is a column of what Spark observes.
@@ -31,6 +32,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass":
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Else a second start, from another session of the program, would end the first without a word.
+    "spark.sql.streaming.stopActiveRunOnRestart": "false",
     # A batch costs milliseconds on its way to a worker, however few rows it has.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
@@ -114,18 +117,21 @@ def moment(stage: PartialStage) -> str:
     """Spark SQL for a row's event time as the timestamp that the watermark follows."""
     if stage.time_type == "timestamp":
         return stage.time
+    if stage.time_type == "string":  # one that names no time makes its row a dead letter, and stops nothing
+        return f"TRY_CAST({stage.time} AS TIMESTAMP_LTZ)"
     return f"timestamp_micros({micros(stage.time, stage.time_type)})"
 
 
 def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """The slices of a stream, each when the watermark has closed it."""
-    marked = passing(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
+    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
     time = f"unix_micros({TIME})"
-    start = F.expr(slice_start(time, stage.progressions)).alias(SLICE)
+    start = F.expr(slice_start(time, stage.progressions)).alias(START)
     # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
     end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
     cut = marked.select("*", start, end)
-    return cut.groupBy(*keys_of(stage), SLICE, END, *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
+    groups = [*keys_of(stage), F.col(START).alias(SLICE), F.col(END), *marks_of(stage)]
+    return cut.groupBy(*groups).agg(*columns(c.sql for c in stage.columns))
 
 
 def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Expected, ...]:

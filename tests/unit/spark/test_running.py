@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from weft.spark.running import Running, Stream, told
+from weft.errors import RunError, StreamWarning
+from weft.spark.running import RESTARTS, Running, Stream, told
 
 PLAN = "\n\n=== Streaming Query ===\nIdentifier: weft scan-0\nLogical Plan:\nSomeError: not this\n"
 CASES = {
@@ -71,3 +72,44 @@ def test_patience_ends() -> None:
     stream_of(query).stop(0.1)
     assert not query.isActive
     stream_of(query).stop()  # once more is nothing
+
+
+BUSY = "[STREAM_FAILED] Ended.\nCaused by: org.apache.spark.SparkException: Python worker failed to connect back."
+
+
+class FailingQuery:
+    """A Spark query that fails with a text at once, or ends well without one; with or without a trigger before."""
+
+    def __init__(self, text: str | None, progress: bool = False):
+        self.text, self.isActive = text, False
+        self.lastProgress = {"batchId": 1, "timestamp": "t"} if progress else None
+
+    def exception(self) -> Exception | None:
+        return Exception(self.text) if self.text else None
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, *queries: FailingQuery) -> tuple[Stream, list[float]]:
+    """A stream of one scan, each start of which is the next query, and how long it waited before each."""
+    left, waits = list(queries), []  # type: list[FailingQuery], list[float]
+    monkeypatch.setattr("weft.spark.running.time.sleep", lambda s: waits.append(s) if s > 1 else None)  # not polls
+    scan: Any = Running("scan-0", (), {}, left.pop(0), lambda: left.pop(0))  # type: ignore[arg-type,return-value]
+    return Stream(SimpleNamespace(), [scan]), waits  # type: ignore[arg-type]
+
+
+def test_a_scan_for_which_the_machine_was_too_busy_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = FailingQuery(BUSY)
+    stream, waits = failing(monkeypatch, busy, busy, FailingQuery(BUSY, progress=True), FailingQuery(None))
+    with pytest.warns(StreamWarning, match=r"could not start a Python process .* scan-0 .*the machine is busy"):
+        assert stream.await_end()
+    assert waits == [2.0, 4.0, 2.0]  # one that got on begins to count anew
+
+
+def test_a_scan_is_not_started_again_for_ever_nor_after_other_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, waits = failing(monkeypatch, *[FailingQuery(BUSY)] * (RESTARTS + 1))
+    with pytest.warns(StreamWarning), pytest.raises(RunError, match=r"connect back\. .*when the machine is less busy"):
+        stream.await_end()
+    assert len(waits) == RESTARTS
+    stream, waits = failing(monkeypatch, FailingQuery("Caused by: java.io.IOException: disk full"))
+    with pytest.raises(RunError, match=r"disk full.*when the cause is mended"):
+        stream.await_end()
+    assert waits == []

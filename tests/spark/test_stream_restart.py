@@ -1,0 +1,64 @@
+"""Starting a stream again: queries may be written otherwise, and what would change answers is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.test_stream import TRADES, drop, trade
+from weft import Loom
+from weft.errors import RunError
+
+FIRST = {
+    "volume": "SELECT symbol, window.end AS at, sum(size) AS volume FROM trades WHERE size > 0 AND venue IS NOT NULL "
+              "GROUP BY symbol, window(ts, '20 seconds', '5 seconds') HAVING count(*) > 0",
+    "high": "SELECT symbol, window.end AS at, max(coalesce(price, 0.0)) AS high FROM trades "
+            "GROUP BY symbol, window(ts, '6 seconds')",
+    "rows": "SELECT symbol, min(price) FILTER (WHERE size > 1) AS low FROM trades [ROWS 3 SLIDE 1] GROUP BY symbol",
+}
+AGAIN = {
+    "volume": "select symbol,window.end as at,SUM(size) volume --all\nfrom trades where (size>0) and venue is not null"
+              "\n group by symbol, WINDOW(ts,'20000 milliseconds', '5 seconds') having COUNT(*)>0;",
+    "high": "/* the highest */ Select symbol, Window.End As at, Max(Coalesce(price,0.0)) As high From trades\n"
+            "Group By symbol, Window(ts, '6000 milliseconds')",
+    "rows": "select symbol, MIN(price) filter (where size>1) as low from trades [rows 3 slide 1] group by symbol",
+}
+
+
+def loom_over(spark, folder, texts: dict[str, str]) -> Loom:
+    loom = Loom(spark)
+    loom.source("trades", str(folder), time="ts", format="json", schema=TRADES, watermark="0 seconds")
+    for name, text in texts.items():
+        loom.query(name, text)
+    return loom
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_path):
+    for name in ("in", "other"):
+        (tmp_path / name).mkdir()
+    first, again = (loom_over(spark, tmp_path / "in", texts) for texts in (FIRST, AGAIN))
+    moved = loom_over(spark, tmp_path / "other", FIRST)
+    place, sink = tmp_path / "checkpoint", str(tmp_path / "out")
+    with first.start(place, sink) as stream:
+        drop(tmp_path / "in", trade(1, size=2), trade(2, size=3))
+        stream.process_available()
+    with again.start(place, sink) as stream:
+        drop(tmp_path / "in", trade(100))
+        stream.process_available()
+    assert {row["at"].second: row["volume"] for row in spark.read.parquet(f"{sink}/volume").collect()} == {
+        5: 5, 10: 5, 15: 5, 20: 5}
+    with pytest.raises(RunError, match=r"made over source 'trades' as json at .*in, and now it is json at .*other"):
+        moved.start(place, sink)
+    with pytest.raises(RunError, match=r"go to parquet in .*out, and would now go to csv in .*elsewhere"):
+        first.start(place, {"format": "csv", "path": str(tmp_path / "elsewhere")})
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(RunError, match=r"made with spark.sql.ansi.enabled true, and in this session it is false"):
+            first.start(place, sink)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    changed = loom_over(spark, tmp_path / "in", {**FIRST, "high": FIRST["high"].replace("0.0", "1.0")})
+    with pytest.raises(RunError, match=r"this start changes 'high'\."):
+        changed.start(place, sink)
+    for loom in (first, again, moved, changed):
+        loom.close()

@@ -1,0 +1,78 @@
+"""What decides the answers of a stream beside its queries: where sources lie, where answers go, how Spark is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from warnings import warn
+
+from pyspark.sql import SparkSession
+
+from weft.errors import RunError, StreamWarning
+from weft.io.arrivals import Arrival
+from weft.io.kafka import KafkaSink
+from weft.io.sinks import Sink
+
+ZONE = "spark.sql.session.timeZone"
+# By these the same SQL may answer otherwise; so it may by any legacy setting that is set.
+SETTINGS = tuple(f"spark.sql.{name}" for name in (
+    "ansi.enabled", "caseSensitive", "decimalOperations.allowPrecisionLoss", "mapKeyDedupPolicy", "timestampType"))
+LEGACY = "spark.sql.legacy."
+AS_IT_WAS = "as it was, or give this start a checkpoint and a sink of its own."
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where each source lies and where answers go, None where nobody knows or nothing is kept; settings and the zone.
+    """
+
+    sources: Mapping[str, str | None]
+    sink: str | None
+    settings: Mapping[str, str]
+    zone: str
+
+    def require_same(self, path: str, now: Surroundings, times: Sequence[str]) -> None:
+        """Raise where a start from the checkpoint at `path` would mix answers of two kinds or places."""
+        for name, place in now.sources.items():
+            before = self.sources.get(name)
+            if before and place and before != place:
+                raise RunError(f"the checkpoint '{path}' was made over source '{name}' as {before}, and now it is "
+                               f"{place}: what was read of the first says nothing of the second. Register it "
+                               f"{AS_IT_WAS}")
+        if self.sink and self.sink != now.sink:
+            raise RunError(f"the answers of the checkpoint '{path}' go to {self.sink}, and would now go to "
+                           f"{now.sink or 'a sink that keeps none'}, where those before are not. Name the sink "
+                           f"{AS_IT_WAS}")
+        for name in sorted({*self.settings, *now.settings}):
+            before, value = self.settings.get(name, "not set"), now.settings.get(name, "not set")
+            if before != value:
+                raise RunError(f"the checkpoint '{path}' was made with {name} {before}, and in this session it is "
+                               f"{value}, by which answers may differ. Set it {AS_IT_WAS}")
+        self.require_zone(path, now.zone, times)
+
+    def require_zone(self, path: str, zone: str, times: Sequence[str]) -> None:
+        """Raise where another time zone moves event times, and say where it moves what queries make of them."""
+        if zone == self.zone:
+            return
+        told = f"the checkpoint '{path}' was made in the time zone {self.zone}, and this session's is {zone}"
+        if {"string", "date"} & set(times):
+            raise RunError(f"{told}: event times that are texts or dates would be other moments. Set {ZONE} "
+                           f"{AS_IT_WAS}")
+        warn(StreamWarning(f"{told}: from here on expressions such as date_trunc and hour read times in the new one."),
+             stacklevel=4)
+
+
+def surroundings_of(spark: SparkSession, arrivals: Iterable[Arrival], sink: Any) -> Surroundings:
+    """What surrounds a stream that starts now."""
+    set_ones = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith(LEGACY)}
+    settings = {**set_ones, **{name: str(spark.conf.get(name)).lower() for name in SETTINGS}}
+    return Surroundings({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), settings,
+                        str(spark.conf.get(ZONE)))
+
+
+def place_of(sink: Any) -> str | None:
+    """Where a sink keeps answers, None where it keeps none or is a function."""
+    if isinstance(sink, KafkaSink):
+        return f"the topic {sink.topic}"
+    return f"{sink.format} in {sink.path}" if isinstance(sink, Sink) and sink.path else None
