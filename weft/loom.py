@@ -26,7 +26,7 @@ from weft.io.arrivals import Arrival, delay_of
 from weft.io.feeds import feed_of
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink, make_sink, stream_sink
+from weft.io.sinks import Sink, batch_sink, stream_sink
 from weft.io.sources import Files, locate_files, opened
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
@@ -41,10 +41,11 @@ from weft.spark.checkpoint import Checkpoint, open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
 from weft.spark.counted_stream import require_countable
 from weft.spark.functions import check_name, check_partials
+from weft.spark.guard import claim_letters, guard_run, guard_stream, inputs_of
 from weft.spark.incremental import Keeper
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
-from weft.spark.outlet import Receiver
+from weft.spark.outlet import Receiver, require_free
 from weft.spark.partial import run_partial
 from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
@@ -240,6 +241,9 @@ class Loom:
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
         slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
+        target, chosen = None if sink is None else batch_sink(sink), self._chosen(queries)
+        if target is not None:
+            guard_run(target, chosen, inputs_of(chosen, self._files, self._frames), self._store)
         planned = self._planned_again if incremental else self.plan
         plan, tell = planned(queries, algorithm, optimizer), progress or silent
         stages = self._stages(plan)
@@ -252,7 +256,7 @@ class Loom:
             parts, read = self._from_kept(stages, watches or unwatched, lambda text: tell(0, 1, text))
         else:
             parts = parts_of(stages, self._slices, watches or unwatched)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
+        report = () if target is None else write(self.spark, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
         return Results(parts, report, read)
@@ -305,6 +309,10 @@ class Loom:
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
         require_countable(workload)
+        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
+        letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
+        inputs = inputs_of(workload, self._files, self._frames)
+        guard_stream(known, workload, inputs, place, letters, self._store)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)
@@ -315,12 +323,14 @@ class Loom:
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
         stages = self._stages(plan)
         ahead = None if future is None else delay_of(self.spark, future, "future")
-        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
-        wanted = Wanted(place, known, trigger, ahead, dead_letters)
+        wanted = Wanted(place, known, trigger, ahead, letters)
         refuse_out_of_reach(self.spark, wanted.sink)
+        new = page is None
         if page is None:
             page = Checkpoint.new(plan, stages, partitions_of(self.spark), delays)
         page.require_shapes(place, stages)
+        require_free(known, page.identity, list(page.queries))
+        claim_letters(place, letters, page.identity, new)
         return start_stream(self.spark, plan, stages, self._arrivals, wanted, page, self._ansi)
 
     def _slices(self, stage: PartialStage) -> DataFrame:
@@ -387,11 +397,3 @@ def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
         raise SourceError(f"column '{time}' of source '{name}' is {kind}, not a time: cast it to a timestamp first.")
     return SourceSchema(name, columns, time)
 
-
-def sink_of(sink: str | Mapping[str, str] | Sink) -> Sink:
-    """The sink that the caller spelled."""
-    if isinstance(sink, Sink):
-        return sink
-    if isinstance(sink, str):
-        return make_sink("noop", None) if sink == "noop" else make_sink("parquet", sink)
-    return make_sink(sink.get("format", "parquet"), sink.get("path"))
