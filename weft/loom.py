@@ -26,12 +26,12 @@ from weft.io.arrivals import Arrival, delay_of, refuse_own
 from weft.io.feeds import feed_of
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink, make_sink, stream_sink
+from weft.io.sinks import Sink, batch_sink, stream_sink
 from weft.io.sources import Files, locate_files, opened, place_of
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.statistics import ASSUMED, Statistics
-from weft.model.workload import Bound
+from weft.model.workload import Bound, choose
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
@@ -41,10 +41,12 @@ from weft.spark.checkpoint import open_checkpoint
 from weft.spark.connect import refuse_out_of_reach
 from weft.spark.counted_stream import require_countable
 from weft.spark.functions import check_name, check_partials
+from weft.spark.guard import claim_letters, guard_run, guard_stream, inputs_of
 from weft.spark.incremental import Keeper
+from weft.spark.listings import Listings
 from weft.spark.measure import measure_scan
 from weft.spark.observe import Watches
-from weft.spark.outlet import Receiver
+from weft.spark.outlet import Receiver, require_free
 from weft.spark.partial import run_partial
 from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
@@ -93,6 +95,7 @@ class Loom:
         self._arrivals: dict[str, Arrival] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
+        self._listings = Listings(self.spark, self._frames, self._checker.show)
         self._schemas: dict[str, SourceSchema] = {}
         self._queries: dict[str, Bound] = {}
         self._statistics: dict[tuple, Statistics] = {}
@@ -130,12 +133,14 @@ class Loom:
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
         feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
-        files = locate_files(str(data), format, options) if not feed and isinstance(data, str | PathLike) else None
+        located = not feed and isinstance(data, str | PathLike)
+        files = locate_files(str(data), format, options, schema is not None) if located else None
         frame, arriving = opened(self.spark, name, files or feed or data, schema)
         known = schema_of(name, frame, time)
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
+        self._listings.add(name, files or feed or data)
         self._arrivals[name] = Arrival(name, arriving, watermark, place_of(files or feed))
 
     def query(self, name: str, sql: str) -> Query:
@@ -190,7 +195,7 @@ class Loom:
         Without it a source is taken for 2 million rows of 1000 keys in 10 hours.
         """
         self._measured = True
-        for head in {scan_key(bound): bound for bound in self._chosen(queries)}.values():
+        for head in {scan_key(bound): bound for bound in self._current(queries)}.values():
             found = self._statistics[scan_key(head)] = measure_scan(self._frames[head.query.source], head)
             if self._store:
                 sizes = Sizes(found.rows, found.keys, found.span)
@@ -241,8 +246,11 @@ class Loom:
         `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
         slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
+        target, chosen = None if sink is None else batch_sink(sink), self._current(queries)
+        if target is not None:
+            guard_run(target, chosen, inputs_of(chosen, self._files, self._frames), self._store)
         planned = self._planned_again if incremental else self.plan
-        plan, tell = planned(queries, algorithm, optimizer), progress or silent
+        plan, tell = planned([bound.query.name for bound in chosen], algorithm, optimizer), progress or silent
         stages = self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
@@ -253,7 +261,7 @@ class Loom:
             parts, read = self._from_kept(stages, watches or unwatched, lambda text: tell(0, 1, text))
         else:
             parts = parts_of(stages, self._slices, watches or unwatched)
-        report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
+        report = () if target is None else write(self.spark, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
         return Results(parts, report, read)
@@ -280,7 +288,7 @@ class Loom:
         require_workers(self.spark)
         catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
-        found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name]) for name in names}
+        found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name].schema) for name in names}
         with told():
             keeper = Keeper(self.spark, catalog, found, say)
             return parts_of(stages, keeper.slices, watch), keeper.report
@@ -307,6 +315,10 @@ class Loom:
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
         require_countable(workload)
+        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
+        letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
+        inputs = inputs_of(workload, self._files, self._frames)
+        guard_stream(known, workload, inputs, place, letters, self._store)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)
@@ -317,19 +329,17 @@ class Loom:
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
         stages = self._stages(plan)
         ahead = None if future is None else delay_of(self.spark, future, "future")
-        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
-        wanted = Wanted(place, known, trigger, ahead, dead_letters)
+        wanted = Wanted(place, known, trigger, ahead, letters)
         refuse_out_of_reach(self.spark, wanted.sink)
-        arriving = {name: self._arrivals[name] for name in names}
+        arriving, new = {name: self._arrivals[name] for name in names}, page is None
         page = page_of(self.spark, page, plan, stages, arriving, wanted, delays, self._checker.identity)
+        require_free(known, page.identity, list(page.queries))
+        claim_letters(place, letters, page.identity, new)
         return start_stream(self.spark, plan, stages, arriving, wanted, page, self._ansi)
 
     def _slices(self, stage: PartialStage) -> DataFrame:
-        frame = self._frames[stage.source]
-        if frame.isStreaming:
-            raise SourceError(f"source '{stage.source}' is a stream, which has no end to run to: use loom.start.")
         require_workers(self.spark)
-        return run_partial(frame, stage)
+        return run_partial(self._frames[stage.source], stage)
 
     def _keep_sizes(self, watches: Watches) -> None:
         """Put what a run found out into the store."""
@@ -347,14 +357,14 @@ class Loom:
         optimizer: str = OPTIMIZER,
     ) -> Verification:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
-        chosen = [bound.query for bound in self._chosen(queries)]
+        chosen = [bound.query for bound in self._current(queries)]
         stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer))
         with Results(parts_of(stages, self._slices)) as results:
             return verify(results, chosen, self._checker.native, progress or silent)
 
     def native(self, name: str) -> DataFrame:
         """One query as Spark itself runs it."""
-        return self._checker.native(self._chosen([name])[0].query)
+        return self._checker.native(self._current([name])[0].query)
 
     def close(self) -> None:
         """Drop what Weft made in the Spark session, and let go of the store; the session itself stays."""
@@ -366,14 +376,14 @@ class Loom:
     def _ansi(self) -> bool:
         return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
 
+    def _current(self, names: Iterable[str] | None) -> list[Bound]:
+        """The chosen queries, their sources as they are now."""
+        found = self._chosen(names)
+        self._listings.refresh(bound.query.source for bound in found)
+        return found
+
     def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
-        wanted = list(self._queries) if names is None else list(dict.fromkeys(names))
-        for name in wanted:
-            if name not in self._queries:
-                near = get_close_matches(name, self._queries, 1)
-                hint = f"Did you mean '{near[0]}'?" if near else "Add it with loom.query(name, sql)."
-                raise QueryError(name, "there is no query of this name.", hint=hint)
-        return [self._queries[name] for name in wanted]
+        return choose(self._queries, names)
 
 
 def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
@@ -390,11 +400,3 @@ def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
         raise SourceError(f"column '{time}' of source '{name}' is {kind}, not a time: cast it to a timestamp first.")
     return SourceSchema(name, columns, time)
 
-
-def sink_of(sink: str | Mapping[str, str] | Sink) -> Sink:
-    """The sink that the caller spelled."""
-    if isinstance(sink, Sink):
-        return sink
-    if isinstance(sink, str):
-        return make_sink("noop", None) if sink == "noop" else make_sink("parquet", sink)
-    return make_sink(sink.get("format", "parquet"), sink.get("path"))

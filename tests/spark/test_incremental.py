@@ -210,7 +210,7 @@ def test_folders_that_are_columns_and_a_loom_that_lives_on(home, spark):
     assert results.sources[0]["new_files"] == 1
     require_equal(home.loom(by_day), results)
     home.put("day=x/part.parquet", rows(3))
-    with pytest.raises(SourceError, match="make a new Loom"):
+    with pytest.raises(SourceError, match="Make a new Loom"):
         loom.run(incremental=True)  # the column has become text
 
 

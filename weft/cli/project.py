@@ -14,6 +14,7 @@ from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
 from weft.io.formats import FEEDS, READABLE, find, is_remote, listed, locate
+from weft.io.places import overlap, place_of
 from weft.io.sinks import Sink, make_sink
 from weft.optimize.plan import find_optimizer
 
@@ -184,8 +185,5 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
 def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
     fed = source.format is not None and find(source.format, FEEDS) is not None
-    if not path or fed or is_remote(source.path + path):
-        return
-    read, written = Path(source.path).resolve(), Path(path).resolve()
-    if read == written or written in read.parents or read in written.parents:
+    if path and not fed and overlap(place_of(source.path), place_of(path)):
         raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

@@ -50,9 +50,18 @@ def named_format(name: str) -> Format:
 def stream_sink(sink: str | Mapping[str, str] | Sink) -> Sink:
     """The sink of a stream that the caller spelled: also "console" and "memory", which need no folder."""
     if isinstance(sink, Sink):
-        return sink
+        return sink if find(sink.format, SHOWN) else make_sink(sink.format, sink.path)
     if isinstance(sink, str):
         shown = find(sink, (*SHOWN, NOOP))
         return Sink(shown.name) if shown else make_sink("parquet", sink)
     shown = find(sink.get("format", ""), SHOWN)
     return Sink(shown.name) if shown else make_sink(sink.get("format", "parquet"), sink.get("path"))
+
+
+def batch_sink(sink: str | Mapping[str, str] | Sink) -> Sink:
+    """The sink of a run that the caller spelled."""
+    if isinstance(sink, Sink):
+        return make_sink(sink.format, sink.path)
+    if isinstance(sink, str):
+        return make_sink("noop", None) if sink == "noop" else make_sink("parquet", sink)
+    return make_sink(sink.get("format", "parquet"), sink.get("path"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,21 +20,26 @@ from weft.io.java import Py4JError
 # Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
 DEFAULTS = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 
+# Spark takes frames over the same paths for equal, and would answer from what is kept of an older listing but for this.
+APART = "weft.listing"
+
 # What reads a source as a stream.
 Reader = Callable[[SparkSession], DataFrame]
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where the rows of a source lie: a path from the root or a URI, the format, and every option it is read with."""
+    """Where the rows of a source lie: a path from the root or a URI, the format, and every option it is read with;
+    `declared` says that the user names their columns."""
 
     path: str
     format: str
     options: tuple[tuple[str, str], ...]
+    declared: bool = False
 
     def read(self, spark: SparkSession, schema: StructType | None = None) -> DataFrame:
         """The files that are there now as a DataFrame; with a schema Spark need not look into them for it."""
-        reader = spark.read.format(self.format).options(**dict(self.options))
+        reader = spark.read.format(self.format).options(**dict(self.options)).option(APART, uuid4().hex)
         try:
             return (reader if schema is None else reader.schema(schema)).load(self.path)
         except (PySparkException, Py4JError) as error:
@@ -52,13 +58,14 @@ class Files:
             raise SourceError(f"cannot read '{self.path}' as a stream of {self.format}: {reason(error)}") from error
 
 
-def locate_files(path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None) -> Files:
+def locate_files(path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None,
+                 declared: bool = False) -> Files:
     """The files at `path`; the format is named, or told by the suffix."""
     path = str(path)
     require_path(path)
     chosen = named_format(format) if format else told_format(path)
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
-    return Files(absolute(path), chosen.name, tuple(sorted(settings.items())))
+    return Files(absolute(path), chosen.name, tuple(sorted(settings.items())), declared)
 
 
 def opened(spark: SparkSession, name: str, data: Any, schema: str | None = None) -> tuple[DataFrame, Reader]:

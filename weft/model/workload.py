@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from weft.aggregates.component import Component, Lowered
+from weft.errors import QueryError
 from weft.model.query import Query
 
 
@@ -31,3 +34,14 @@ class Bound:
 
 
 Workload = tuple[Bound, ...]
+
+
+def choose(known: Mapping[str, Bound], names: Iterable[str] | None) -> list[Bound]:
+    """The queries of some names, each once, or all; raises where there is none of a name."""
+    wanted = list(known) if names is None else list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else "Add it with loom.query(name, sql)."
+            raise QueryError(name, "there is no query of this name.", hint=hint)
+    return [known[name] for name in wanted]

@@ -59,6 +59,11 @@ class Checker:
         self._views[name], self._frames[name] = view, frame
         self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
 
+    def show(self, name: str, frame: DataFrame) -> None:
+        """Let Spark find other rows of the same columns under a source's name."""
+        frame.createOrReplaceTempView(self._views[name])
+        self._frames[name] = frame
+
     def identity(self, source: str, text: str) -> str:
         """The canonical form of a text over a source."""
         return self._expressions.identity(source, text)

@@ -10,12 +10,12 @@ from typing import Any
 from uuid import uuid4
 
 from weft.errors import RunError
+from weft.io.files import entries, filesystem, read_json, write_json
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.query import Query
 from weft.model.workload import Bound
 from weft.spark.cut import is_cut_in_workers
-from weft.spark.outlet import read_json, write_json
-from weft.spark.sink import filesystem
+from weft.spark.owned import LITTER
 from weft.spark.surroundings import Surroundings
 from weft.stages.build import ScanStages
 from weft.stages.definition import PartialStage
@@ -133,8 +133,13 @@ def open_checkpoint(path: str) -> Checkpoint | None:
     try:
         files, root = filesystem(path)
         found = read_json(files, f"{root}/{PAGE}")
+        strange = None if found else next((info.base_name for info in entries(files, root)
+                                           if info.base_name not in (f"{PAGE}.partial", *LITTER)), None)
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read the checkpoint '{path}': {error}.") from error
+    if strange:
+        raise RunError(f"'{path}' cannot be a checkpoint: it holds '{strange}', and nothing of a stream that Weft "
+                       "started. Choose a new or empty folder.")
     if found is None:
         return None
     if found.pop("version", None) != VERSION:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import Protocol
 
 import pyarrow as pa
@@ -14,12 +12,16 @@ from pyarrow import fs
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from weft.errors import RunError
+from weft.io.files import entries, exists, filesystem, read_json, write_json
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.spark.batch import QUERY, Part
-from weft.spark.sink import by_schema, discard, exists, filesystem, many_writers, saved
+from weft.spark.guard import OWNER, require_folder
+from weft.spark.owned import mark_stream, require_stream
+from weft.spark.sink import by_schema, discard, many_writers, saved, union
 from weft.spark.state import ANSWERS, DEAD_PART, PART
 from weft.spark.stream import Arrived, Expected
 
@@ -129,34 +131,78 @@ class Folders:
         self.files, self.root = filesystem(str(sink.path))
         self._fresh = True
 
-    def claim(self) -> None:
-        """Mark the folder as this stream's, or raise where it is another's: its triggers have the same numbers."""
-        path = f"{self.root}/_weft_stream.json"
-        try:
-            found = read_json(self.files, path)
-            if found is None:
-                self.files.create_dir(self.root, recursive=True)
-                write_json(self.files, path, {"stream": self.identity})
-        except OSError as error:
-            raise RunError(f"cannot write to '{self.sink.path}': {error}. Make the folder writable.") from error
+    @property
+    def staging(self) -> str:
+        """The name of the folder that a trigger is first written to."""
+        return f"_weft_staging_{self.scan}"
+
+    def require_free(self, names: Sequence[str]) -> bool:
+        """Raise where the sink, or a query's folder in it, is somebody else's; whether the sink is marked as ours."""
+        require_folder(self.files, self.root, str(self.sink.path))
+        found = read_json(self.files, f"{self.root}/{OWNER}")
         if found is not None and found.get("stream") != self.identity:
             raise RunError(f"'{self.sink.path}' holds the answers of another stream, whose files this one would "
                            "replace: choose another folder, or start from that stream's checkpoint.")
+        for name in names:
+            require_stream(self.files, f"{self.root}/{name}", name, self.identity, found is not None)
+        return found is not None
+
+    def claim(self, names: Sequence[str] = ()) -> None:
+        """Mark the sink and the queries' folders as this stream's, or raise where they are another's: its triggers have
+        the same numbers."""
+        try:
+            if not self.require_free(names):
+                self.files.create_dir(self.root, recursive=True)
+                write_json(self.files, f"{self.root}/{OWNER}", {"stream": self.identity})
+            for name in names:
+                self.files.create_dir(f"{self.root}/{name}", recursive=True)
+                mark_stream(self.files, f"{self.root}/{name}", name, self.identity)
+        except OSError as error:
+            raise RunError(f"cannot write to '{self.sink.path}': {error}. Make the folder writable.") from error
 
     def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+        # Who moves the sink away while the stream runs gets a new one, with marks, like the first.
+        anew = self._fresh or not exists(self.files, f"{self.root}/{OWNER}")
+        self.claim(names_of(parts) if anew else ())
         if self._fresh:
             self.sweep(names_of(parts), number)
         self._fresh = False
-        staging = f"_weft_staging_{self.scan}"
-        if exists(self.files, f"{self.root}/{staging}"):
-            self.files.delete_dir(f"{self.root}/{staging}")
+        if exists(self.files, f"{self.root}/{self.staging}"):
+            self.files.delete_dir(f"{self.root}/{self.staging}")
         groups = by_schema(parts)
         for i, group in enumerate(groups):
             rows = union(group)
             with many_writers(rows.sparkSession, len(names_of(group)) + 1):
-                target = f"{str(self.sink.path).rstrip('/')}/{staging}/{i}"
-                saved(rows, self.sink.format).partitionBy(QUERY).save(target)
-        self.publish(f"{self.root}/{staging}", number)
+                saved(rows, self.sink.format).partitionBy(QUERY).save(self.target(str(i)))
+        self.publish(f"{self.root}/{self.staging}", number)
+        if anew:
+            self.show_schemas(groups)
+
+    def target(self, name: str) -> str:
+        """Where Spark writes something before it is in place."""
+        return f"{str(self.sink.path).rstrip('/')}/{self.staging}/{name}"
+
+    def show_schemas(self, groups: Sequence[list[Part]]) -> None:
+        """Give queries that have no answer yet a file without rows: it holds their columns, where a format has such."""
+        for group in groups:
+            names = [name for name in names_of(group) if not self.has_files(name)]
+            if names:
+                schema = StructType([field for field in union(group).schema.fields if field.name != QUERY])
+                empty = group[0].slices.sparkSession.createDataFrame([], schema)
+                saved(empty.coalesce(1), self.sink.format).save(self.target("empty"))
+                self.copy_schema(f"{self.root}/{self.staging}/empty", names)
+                self.files.delete_dir(f"{self.root}/{self.staging}")
+
+    def copy_schema(self, empty: str, names: Sequence[str]) -> None:
+        """Copy the file without rows to queries' folders."""
+        found = [info for info in entries(self.files, empty) if info.base_name.startswith("part-")]
+        for name in names:
+            for info in found[:1]:
+                self.files.copy_file(info.path, f"{self.root}/{name}/schema.{info.base_name.partition('.')[2]}")
+
+    def has_files(self, name: str) -> bool:
+        """Whether there are files of a query that others read."""
+        return any(not info.base_name.startswith(("_", ".")) for info in entries(self.files, f"{self.root}/{name}"))
 
     def sweep(self, names: list[str], number: int) -> None:
         """Remove what an attempt at this trigger may have left before a crash."""
@@ -205,12 +251,7 @@ class Letters:
             self.files.move(f"{path}.partial", path)
 
 
-def union(group: list[Part]) -> DataFrame:
-    """The rows of all queries of parts whose outputs are alike."""
-    return reduce(DataFrame.unionByName, (part.named() for part in group))
-
-
-def names_of(parts: list[Part] | tuple[Arrived, ...]) -> list[str]:
+def names_of(parts: Sequence[Part]) -> list[str]:
     """The queries that parts answer."""
     return [asked.name for part in parts for asked in part.stage.queries]
 
@@ -218,21 +259,6 @@ def names_of(parts: list[Part] | tuple[Arrived, ...]) -> list[str]:
 def prefix(number: int) -> str:
     """How the files of a trigger begin."""
     return f"trigger-{number:09d}-"
-
-
-def read_json(files: fs.FileSystem, path: str) -> dict | None:
-    """What a JSON file holds, or None where there is none."""
-    if not exists(files, path):
-        return None
-    with files.open_input_stream(path) as source:
-        return json.loads(source.read())
-
-
-def write_json(files: fs.FileSystem, path: str, value: dict) -> None:
-    """Write a JSON file at once: whoever reads it finds all of it or nothing."""
-    with files.open_output_stream(f"{path}.partial") as target:
-        target.write(json.dumps(value, indent=1).encode())
-    files.move(f"{path}.partial", path)
 
 
 def outlet_for(sink: Sink | KafkaSink | Receiver | Memory, identity: str, scan: str) -> Outlet:
@@ -250,3 +276,12 @@ def outlet_for(sink: Sink | KafkaSink | Receiver | Memory, identity: str, scan: 
     made = Folders(sink, identity, scan)
     made.claim()
     return made
+
+
+def require_free(sink: Sink | KafkaSink | Receiver, identity: str, names: Sequence[str]) -> None:
+    """Raise where a stream of this identity cannot write its queries' files, before anything of it is kept."""
+    if isinstance(sink, Sink) and sink.path is not None:
+        try:
+            Folders(sink, identity, "").require_free(names)
+        except (OSError, ValueError) as error:
+            raise RunError(f"cannot write to '{sink.path}': {error}. Make the folder writable.") from error

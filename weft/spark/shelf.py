@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ EXACT = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
          "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED"}
 STRICTLY = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false",
             "datetimeRebaseMode": "CORRECTED", "recursiveFileLookup": "false"}
+
+GENERATION = re.compile(r"[0-9a-f]{32}")
 
 
 def filling(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
@@ -88,10 +91,11 @@ def sweep(catalog: Catalog, folder: Path) -> None:
         remove(folder / name)
     if gone:
         forget(catalog, gone)
-    # A record is made before its folder: one without belongs to a catalog that was lost.
+    # A record is made before its folder: one without belongs to a catalog that was lost. Any other name is a user's.
     recorded = known(catalog)
     for path in folders:
-        if path.name not in recorded and path.is_dir() and path.stat().st_mtime < time.time() - LEASE:
+        ours = GENERATION.fullmatch(path.name) and path.is_dir()
+        if ours and path.name not in recorded and path.stat().st_mtime < time.time() - LEASE:
             remove(path)
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from os.path import abspath
-from uuid import uuid4
 
-import pyarrow as pa
 from pyarrow import fs
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
-from weft.io.formats import is_remote
+from weft.io.files import exists, filesystem
 from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.spark.batch import QUERY, Part
+from weft.spark.staging import staged
 
 Progress = Callable[[int, int, str], None]
 WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -110,25 +108,27 @@ def discard(group: list[Part]) -> None:
 def write_files(spark: SparkSession, groups: list[list[Part]], sink: Sink, progress: Progress) -> tuple[dict, ...]:
     """Write all queries beside their places, then move each into its place, one folder a query."""
     files, root = filesystem(str(sink.path))
-    staging = f"_weft_staging_{uuid4().hex}"
-
-    def job(group: list[Part], number: int) -> None:
-        target = f"{str(sink.path).rstrip('/')}/{staging}/{number}"
-        union = reduce(DataFrame.unionByName, (part.named() for part in group))
-        saved(union, sink.format).partitionBy(QUERY).save(target)
-        write_empty(files, f"{root}/{staging}/{number}", union, group, f"{target}/{QUERY}=", sink.format)
-
-    names = sum(len(part.stage.queries) for group in groups for part in group)
+    names = [asked.name for group in groups for part in group for asked in part.stage.queries]
     try:
-        with many_writers(spark, names + 1):
-            report = list(run_jobs(groups, job, progress))
-        publish(files, root, staging, groups)
+        with staged(files, root) as staging:
+
+            def job(group: list[Part], number: int) -> None:
+                target = f"{str(sink.path).rstrip('/')}/{staging.name}/{number}"
+                rows = union(group)
+                saved(rows, sink.format).partitionBy(QUERY).save(target)
+                write_empty(files, f"{staging.folder}/{number}", rows, group, f"{target}/{QUERY}=", sink.format)
+
+            with many_writers(spark, len(names) + 1):
+                report = list(run_jobs(groups, job, progress))
+            staging.publish(names)
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
-    finally:
-        if exists(files, f"{root}/{staging}"):
-            files.delete_dir(f"{root}/{staging}")
     return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
+
+
+def union(group: Sequence[Part]) -> DataFrame:
+    """The rows of all queries of parts whose outputs are alike, by position: names may come twice."""
+    return reduce(DataFrame.union, (part.named() for part in group))
 
 
 def saved(frame: DataFrame, format: str) -> DataFrameWriter:
@@ -144,18 +144,6 @@ def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: lis
             saved(union.drop(QUERY).limit(0).coalesce(1), format).save(f"{target}{name}")
 
 
-def filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a path or URI, and the path within it."""
-    if not is_remote(path):
-        return fs.LocalFileSystem(), abspath(path)
-    try:
-        # Spark's name of S3 is s3a, Arrow's is s3.
-        return fs.FileSystem.from_uri(path.rstrip("/").replace("s3a://", "s3://", 1))
-    except (pa.ArrowInvalid, NotImplementedError) as error:
-        raise RunError(f"Weft itself writes beside Spark, and cannot reach '{path}': {error}. Give a folder by s3a://, "
-                       "abfss://, gs:// or hdfs://, or a path where it is mounted, such as /Volumes/... .") from error
-
-
 @contextmanager
 def many_writers(spark: SparkSession, count: int) -> Iterator[None]:
     """Let a task write to all queries' files at once, instead of sorting its rows by query first."""
@@ -166,32 +154,3 @@ def many_writers(spark: SparkSession, count: int) -> Iterator[None]:
     finally:
         spark.conf.set(WRITERS, before or "0")
 
-
-def publish(files: fs.FileSystem, root: str, staging: str, groups: list[list[Part]]) -> None:
-    """Move each query's folder into place; if one move fails, all that lay there before comes back."""
-    done: list[tuple[str, str]] = []
-    try:
-        for number, group in enumerate(groups):
-            for name in (asked.name for part in group for asked in part.stage.queries):
-                place, old = f"{root}/{name}", f"{root}/{staging}/old_{name}"
-                if exists(files, place):
-                    files.move(place, old)
-                done.append((place, old))
-                files.move(f"{root}/{staging}/{number}/{QUERY}={name}", place)
-    except OSError:
-        for place, old in reversed(done):
-            restore(files, place, old)
-        raise
-
-
-def restore(files: fs.FileSystem, place: str, old: str) -> None:
-    """Put back what lay in a place."""
-    if exists(files, place):
-        files.delete_dir(place)
-    if exists(files, old):
-        files.move(old, place)
-
-
-def exists(files: fs.FileSystem, path: str) -> bool:
-    """Whether there is anything at the path."""
-    return files.get_file_info(path).type != fs.FileType.NotFound

@@ -68,9 +68,8 @@ def read_as_rows(store: Path, source: Path) -> bool:
     return store.is_relative_to(source) and not any(p[0] in "._" for p in store.relative_to(source).parts)
 
 
-def snapshot_of(spark: SparkSession, name: str, origin: Files, frame: DataFrame) -> Snapshot:
+def snapshot_of(spark: SparkSession, name: str, origin: Files, schema: StructType) -> Snapshot:
     """The source as it is now. Files are looked at before Spark lists them, so that one that grows is found out."""
-    schema = require_schema(spark, name, origin, frame)
     paths = origin.read(spark, schema).inputFiles()
     for _ in range(TRIES):
         files = listed_files(paths)
@@ -79,14 +78,3 @@ def snapshot_of(spark: SparkSession, name: str, origin: Files, frame: DataFrame)
         if set(paths) == set(files):
             return Snapshot(origin, fresh, files)
     raise RunError(f"the files of source '{name}' keep coming and going: run again when they stay.")
-
-
-def require_schema(spark: SparkSession, name: str, origin: Files, frame: DataFrame) -> StructType:
-    """The schema of a source, or an error where files that came since it was added have given it another."""
-    try:
-        same = set(origin.read(spark, frame.schema).inputFiles()) == set(frame.inputFiles())
-    except SourceError:  # a folder's name may be no value of its column's type any more
-        same = False
-    if not same and origin.read(spark).schema != frame.schema:
-        raise SourceError(f"source '{name}' has other columns since files came or went: make a new Loom.")
-    return frame.schema

@@ -96,13 +96,14 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     fill(catalog, shelf(catalog), ONE)
     (live,) = shelf(catalog).ids
     writing = begin(catalog, shelf(catalog))
-    for name in (live, writing, "stray", "fresh"):
+    stray = "5" * 32
+    for name in (live, writing, stray, "fresh", "a user's"):
         (folder / name).mkdir(parents=True)
     long_ago = time.time() - kept.LEASE - 60
-    for name in (live, writing, "stray"):
+    for name in (live, writing, stray, "a user's"):
         os.utime(folder / name, (long_ago, long_ago))
     sweep(catalog, folder)
-    assert {path.name for path in folder.iterdir()} == {live, writing, "fresh"}
+    assert {path.name for path in folder.iterdir()} == {live, writing, "fresh", "a user's"}
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
     monkeypatch.setattr("weft.spark.shelf.forget", stop)
@@ -111,7 +112,7 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     monkeypatch.undo()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
     sweep(catalog, folder)
-    assert {path.name for path in folder.iterdir()} == {live, "fresh"} and known(catalog) == {live}
+    assert {path.name for path in folder.iterdir()} == {live, "fresh", "a user's"} and known(catalog) == {live}
 
 
 def stop(*_):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import weft.spark.outlet
 from weft.errors import PlanError
+from weft.io.files import filesystem
 from weft.loom import Loom
 from weft.model.plan import SharedPlan
 from weft.spark.cut import is_cut_in_workers
 from weft.spark.session import local_session
-from weft.spark.sink import filesystem
 from weft.stages.build import build
 from weft.testing.crash.feed import SCHEMA, WATERMARK
 from weft.testing.crash.queries import PARTITIONS, STARTED, WORKLOAD, WORKLOADS

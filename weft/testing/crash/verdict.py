@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from weft.spark.owned import MARK
 from weft.testing.crash.queries import FOLDED, KEYS, UNTIL
 
 ROUNDING = 1e-9
@@ -80,10 +81,10 @@ def leftovers(folder: Path) -> tuple[str, ...]:
 
 
 def strays(out: Path) -> Iterator[str]:
-    """Names in a sink that are neither a query's folder, nor its trigger's files, nor the stream's mark."""
+    """Names in a sink that are neither a query's folder, nor its trigger's files, nor marks of the stream."""
     for path in out.iterdir():
         if path.name not in FOLDED and path.name != "_weft_stream.json":
             yield path.name
     for path in out.glob("*/*"):
-        if path.parent.name in FOLDED and not path.name.startswith("trigger-"):
+        if path.parent.name in FOLDED and not path.name.startswith(("trigger-", "schema.", MARK)):
             yield f"{path.parent.name}/{path.name}"

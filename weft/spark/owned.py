@@ -1,0 +1,92 @@
+"""What Weft wrote: a mark in each folder of results, by which they are told from what other people put there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os.path import islink
+
+from pyarrow import fs
+
+from weft.errors import RunError
+from weft.io.files import entries, exists, read_json, write_json
+
+# Spark and others pass over names that begin with `_`; without a suffix no pattern such as *.json finds it either.
+MARK = "_weft_result"
+# What desktops leave in every folder that somebody looks into.
+LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
+
+
+def mark_result(files: fs.FileSystem, folder: str, query: str, run: str, names: Iterable[str]) -> None:
+    """Mark a folder as a query's result that a run wrote, with the names of its files."""
+    write_json(files, f"{folder}/{MARK}", {"query": query, "run": run, "files": sorted(names)})
+
+
+def mark_stream(files: fs.FileSystem, folder: str, query: str, stream: str) -> None:
+    """Mark a folder as one to which a stream adds a query's answers."""
+    write_json(files, f"{folder}/{MARK}", {"query": query, "stream": stream})
+
+
+def read_mark(files: fs.FileSystem, folder: str) -> dict:
+    """The mark of a folder; empty where it has none that can be read."""
+    try:
+        found = read_json(files, f"{folder}/{MARK}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def require_replaceable(files: fs.FileSystem, folder: str, query: str) -> None:
+    """Raise where a run would replace something other than an earlier result of the query."""
+    if files.type_name == "local" and islink(folder):
+        raise RunError(f"query '{query}' would replace '{folder}', which is a link: remove the link, or choose the "
+                       "folder that it leads to as the sink.")
+    if exists(files, folder):
+        require_result(files, folder, folder, query)
+
+
+def require_result(files: fs.FileSystem, folder: str, place: str, query: str) -> None:
+    """Raise where a folder, which lies or lay at a place, is not wholly what a run wrote of the query."""
+    what, mend = f"query '{query}' would replace '{place}'", "Choose another sink, or move or delete it."
+    if files.get_file_info(folder).type != fs.FileType.Directory:
+        raise RunError(f"{what}, a file that Weft did not write. {mend}")
+    found, mark = entries(files, folder), read_mark(files, folder)
+    if mark.get("stream"):
+        raise RunError(f"{what}, which holds the answers of a stream. {mend}")
+    if mark.get("query") != query or not mark.get("run"):
+        if found:
+            raise RunError(f"{what}, a folder that Weft did not write, or that an older version wrote. {mend}")
+        return
+    strange = stranger(found, mark.get("files", ()))
+    if strange:
+        raise RunError(f"{what}, and '{strange}' in it was not written by Weft. Move that elsewhere, or choose another "
+                       "sink.")
+
+
+def stranger(found: Iterable[fs.FileInfo], names: Iterable[str]) -> str | None:
+    """The name of something in a folder of results that is none of its files."""
+    own = {MARK, "_SUCCESS", *names}
+    allowed = {*own, *(f".{name}.crc" for name in own), f"{MARK}.partial", *LITTER}
+    # What everybody sees is named rather than what is hidden beside it.
+    seen = sorted(found, key=lambda info: (info.base_name.startswith("."), info.base_name))
+    return next((info.base_name for info in seen
+                 if info.type != fs.FileType.File or info.base_name not in allowed), None)
+
+
+def require_stream(files: fs.FileSystem, folder: str, query: str, stream: str, claimed: bool) -> None:
+    """Raise where a stream would add to a folder that is not its own; in a sink that is `claimed` an older version
+    wrote no marks."""
+    found, mark = contents(files, folder, query), read_mark(files, folder)
+    if not found or mark.get("stream") == stream:
+        return
+    old = claimed and not mark and all(info.base_name.startswith(("trigger-", ".trigger-")) for info in found)
+    if not old:
+        whose = "another stream" if mark.get("stream") else "a batch run" if mark else "somebody else"
+        raise RunError(f"query '{query}' would be written to '{folder}', which holds files of {whose}. Choose another "
+                       "sink, or move or delete the folder.")
+
+
+def contents(files: fs.FileSystem, folder: str, query: str) -> list[fs.FileInfo]:
+    """What lies in a folder that a stream adds to; raises where it is a file."""
+    if files.get_file_info(folder).type == fs.FileType.File:
+        raise RunError(f"query '{query}' would be written to '{folder}', which is a file. Choose another sink.")
+    return [info for info in entries(files, folder) if info.base_name not in LITTER]
