@@ -28,6 +28,7 @@ PROGRESS = 15.0
 def main() -> int:
     """Draw and check cases until the time is over; 1 where any failed."""
     asked = arguments().parse_args()
+    asked.tell = sys.stderr if asked.json else sys.stdout
     spark = make_session(asked.session)
     if asked.replay:
         return replay(spark, asked.replay)
@@ -42,7 +43,7 @@ def main() -> int:
         number += 1
         if tally.seconds - told > PROGRESS:
             told = tally.seconds
-            print(f"[{told:5.0f} s] case {number - 1}: {tally.line()}", file=sys.stderr, flush=True)
+            print(f"[{told:5.0f} s] case {number - 1}: {tally.line()}", file=asked.tell, flush=True)
     print(json.dumps(tally.to_dict(), ensure_ascii=False, indent=1) if asked.json else tally)
     return 1 if tally.failures else 0
 
@@ -82,7 +83,7 @@ def report(spark: SparkSession, case: Case, verdicts: list[Verdict], tally: Tall
         small, why = smallest(spark, case, verdict, asked.shrink)
         name = signature(small, why)
         if name not in tally.failures:
-            print(f"\n{name}\n{shown(small, why)}", file=sys.stderr, flush=True)
+            print(f"\n{name}\n{shown(small, why)}", file=asked.tell, flush=True)
             place = f"{place}: {keep(small, why, name, asked.folder)}"
         tally.failures.setdefault(name, []).append(place)
 

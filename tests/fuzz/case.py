@@ -82,7 +82,7 @@ class Run:
     format: str = "parquet"
     optimizer: str = "cheapest"
     algorithm: str | None = None
-    files: int = 3
+    files: int = 1
     restart: bool = False
 
 

@@ -280,9 +280,9 @@ class Drawer:
         return Value(self.rng.choice([
             f"{time} + {self.literal('interval')}", f"{day} + {self.literal('month')}",
             f"{time} > {self.literal('time')}", f"date_trunc('HOUR', {time})",
-            f"date_format({time}, 'yyyy-MM-dd HH:mm')", f"extract(HOUR FROM {time})", "‹:start› + INTERVAL '1' HOUR", "CAST(‹:end› AS DATE)", "hour(‹:end›)",
-            f"datediff({day}, DATE'2020-01-01')", f"{time} - ‹:start›", f"CAST({day} AS STRING)",
-            "date_format(‹:start›, 'HH:mm:ss')",
+            f"date_format({time}, 'yyyy-MM-dd HH:mm')", f"extract(HOUR FROM {time})", "‹:start› + INTERVAL '1' HOUR",
+            "CAST(‹:end› AS DATE)", "hour(‹:end›)", f"datediff({day}, DATE'2020-01-01')", f"{time} - ‹:start›",
+            f"CAST({day} AS STRING)", "date_format(‹:start›, 'HH:mm:ss')",
         ]), "other")
 
     def textual(self, depth: int) -> Value:
