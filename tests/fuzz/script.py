@@ -16,6 +16,7 @@ from tests.fuzz.text import spark_text, weft_text
 VARYING = re.compile(r"'[^']*'|\d+|\[[^]]*\]|`[^`]*`|#\w+|weft_\w+")
 HEAD = '''"""{title}"""
 import datetime
+import tempfile
 from decimal import Decimal
 
 from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 from weft import Loom
 
 nan, inf = float("nan"), float("inf")
+home = tempfile.mkdtemp()
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 '''
 
@@ -66,15 +68,46 @@ def script_of(case: Case, verdict: Verdict) -> str:
     title = f"{verdict.outcome}: {verdict.detail[:300]}".replace('"""', "'''").replace("\\", "\\\\")
     lines = [HEAD.format(title=title)]
     lines += [f"spark.conf.set({name!r}, {value!r})" for name, value in case.settings.items()]
-    lines += [*table_lines(case), "loom = Loom(spark)", f"loom.source('t', frame, time={case.names.get('ts', 'ts')!r})"]
-    for i, query in enumerate(case.queries):
-        lines += [f"loom.query('q{i}', {weft_text(query, case.names)!r})"]
-    lines += ["results = loom.run()", f"# how it was run: {case.run}"]
+    lines += [*table_lines(case), *source_lines(case)]
+    lines += [f"loom.query('q{i}', {weft_text(query, case.names)!r})" for i, query in enumerate(case.queries)]
+    lines += run_lines(case)
     for i, query in enumerate(case.queries):
         theirs = f"loom.native('q{i}')" if query.window.spelling == "rows" else (
             f"spark.sql({spark_text(query, case.names)!r})")
-        lines += [f"{theirs}.show(truncate=False)", f"results['q{i}'].show(truncate=False)"]
-    return "\n".join(lines) + f"\n\n# python -m tests.fuzz --replay THIS.json replays:\n# {case.to_json()}\n"
+        lines += [f"{theirs}.show(truncate=False)", f"answers('q{i}').show(truncate=False)"]
+    return "\n".join(lines) + f"\n\n# The whole case, for python -m tests.fuzz --replay:\n# {case.to_json()}\n"
+
+
+def source_lines(case: Case) -> list[str]:
+    """A loom over the table: as it is, or as files where the run needs files."""
+    time = case.names.get("ts", "ts")
+    if case.run.kind in ("batch", "sink"):
+        return ["loom = Loom(spark)", f"loom.source('t', frame, time={time!r})"]
+    if case.run.kind == "incremental":
+        return ["frame.write.parquet(f'{home}/in')", "loom = Loom(spark, store=f'{home}/store')",
+                f"loom.source('t', f'{{home}}/in', time={time!r}, format='parquet')"]
+    return ["# A row so much later that the watermark closes the windows of all others.",
+            "last = [(max(row[0] for row in rows) + datetime.timedelta(days=60), *rows[0][1:])] if rows else []",
+            "for part in (frame, spark.createDataFrame(last, schema)):",
+            "    part.coalesce(1).write.mode('append').parquet(f'{home}/in')",
+            "loom = Loom(spark)",
+            f"loom.source('t', f'{{home}}/in', time={time!r}, format='parquet', schema=schema, watermark='4 seconds',",
+            "            options={'maxFilesPerTrigger': '1'})"]
+
+
+def run_lines(case: Case) -> list[str]:
+    """The run of a case, and `answers`, which gives the rows of a query."""
+    run = case.run
+    forced = f"optimizer={run.optimizer!r}" + (f", algorithm={run.algorithm!r}" if run.algorithm else "")
+    sink = f"{{'format': {run.format!r}, 'path': f'{{home}}/out'}}"
+    header = ".option('header', 'true')" if run.format == "csv" else ""
+    read = f"answers = lambda name: spark.read.format({run.format!r}){header}.load(f'{{home}}/out/{{name}}')"
+    if run.kind == "stream":
+        return [f"loom.start(f'{{home}}/checkpoint', {sink}, trigger='available', future=None, {forced}).await_end()", read]
+    if run.kind == "sink":
+        return [f"loom.run({sink}, {forced})", read]
+    more = ", incremental=True" if run.kind == "incremental" else ""
+    return [f"answers = loom.run({forced}{more}).__getitem__"]
 
 
 def shown(case: Case, verdict: Verdict) -> str:
