@@ -103,7 +103,8 @@ def run_lines(case: Case) -> list[str]:
     header = ".option('header', 'true')" if run.format == "csv" else ""
     read = f"answers = lambda name: spark.read.format({run.format!r}){header}.load(f'{{home}}/out/{{name}}')"
     if run.kind == "stream":
-        return [f"loom.start(f'{{home}}/checkpoint', {sink}, trigger='available', future=None, {forced}).await_end()", read]
+        return [f"stream = loom.start(f'{{home}}/checkpoint', {sink}, trigger='available', future=None, {forced})",
+                "stream.await_end()", read]
     if run.kind == "sink":
         return [f"loom.run({sink}, {forced})", read]
     more = ", incremental=True" if run.kind == "incremental" else ""
