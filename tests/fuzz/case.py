@@ -76,7 +76,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Run:
-    """How queries are run: `kind` is batch, sink, incremental or stream."""
+    """How queries are run: `kind` is batch, sink, incremental or stream.
+
+    `sharing` makes them share all that they may, predicates as filters or as shards, whatever it costs.
+    """
 
     kind: str = "batch"
     format: str = "parquet"
@@ -84,6 +87,7 @@ class Run:
     algorithm: str | None = None
     files: int = 1
     restart: bool = False
+    sharing: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.case import Case, Run, Shape
+from tests.fuzz.expressions import Drawer, Folded
 from tests.fuzz.queries import KEYS, PLAIN_KEYS, draw_query, draw_window
 from weft.final import ALGORITHMS
 from weft.optimize import OPTIMIZERS
@@ -83,11 +84,12 @@ def draw_queries(rng: random.Random, shape: Shape, kind: str) -> list:
     spellings = TIMED if kind == "incremental" else SPELLINGS
     windows = [draw_window(rng, spellings, shape.span) for _ in range(rng.choice((1, 2, 3)))]
     keys = rng.choice((KEYS, PLAIN_KEYS, tuple(rng.sample(PLAIN_KEYS, 2))))
+    drawing = Folded if rng.random() < (0.5 if kind == "stream" else 0.15) else Drawer
     wanted, found = rng.choice((4, 6, 8) if kind == "batch" else (3, 4)), []
     while len(found) < wanted:
         structure = rng.getrandbits(40)
         for _ in range(2 if rng.random() < 0.3 else 1):
-            found.append(draw_query(structure, rng.getrandbits(40), windows, keys))
+            found.append(draw_query(structure, rng.getrandbits(40), windows, keys, drawing))
     return found
 
 
@@ -96,4 +98,5 @@ def draw_run(rng: random.Random, kind: str) -> Run:
     optimizer = rng.choice(OPTIMIZERS).name if rng.random() < 0.4 else OPTIMIZERS[0].name
     algorithm = rng.choice(ALGORITHMS).card.name if rng.random() < 0.3 and kind != "stream" else None
     format = rng.choice(("parquet", "json", "csv", "orc")) if kind in ("sink", "stream") else "parquet"
-    return Run(kind, format, optimizer, algorithm, rng.choice((1, 2, 3)), rng.random() < 0.4)
+    sharing = rng.choice(("", "", "filters", "shards"))
+    return Run(kind, format, optimizer, algorithm, rng.choice((1, 2, 3)), rng.random() < 0.4, sharing)

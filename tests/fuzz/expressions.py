@@ -7,6 +7,7 @@ Every expression has a family, which says what may be done with it. What Spark d
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.fuzz.literals import literal
@@ -34,6 +35,15 @@ class Value:
 
 class Drawer:
     """Draws expressions; structure and literals come from two streams, so that a shape can be drawn with others."""
+
+    # Of what families answers are, and which aggregates give whole numbers and numbers.
+    ordered: tuple[str, ...] = ORDERED
+    answers: tuple[str, ...] = ("int", "int", "decimal", "real", "any", "text", "date", "time", "truth", "bytes",
+                                "loose")
+    counts: tuple[str, ...] = ("count", "count", "columns", "count_if", "distinct", "approx", "bits")
+    numbers: tuple[str, ...] = ("sum", "sum", "avg", "mean", "median", "percentile", "percentile_approx",
+                                "approx_percentile")
+    picks: tuple[str, ...] = ("min", "max", "min", "max", "min_by", "max_by", "mode")
 
     def __init__(self, rng: random.Random, literals: random.Random):
         self.rng, self.literals = rng, literals
@@ -115,8 +125,7 @@ class Drawer:
 
     def aggregate(self, family: str | None = None) -> Value:
         """An aggregate whose answer is of a family, whatever it is where none is given."""
-        wanted = family or self.rng.choice(("int", "int", "decimal", "real", "any", "text", "date", "time", "truth",
-                                            "bytes", "loose"))
+        wanted = family or self.rng.choice(self.answers)
         if wanted == "loose":
             return self.loose()
         if wanted == "any":
@@ -131,16 +140,13 @@ class Drawer:
             return self.counted()
         if family in NUMERIC and self.often(0.5):
             return self.number(family)
-        picked = self.rng.random()
-        if picked < 0.6:
-            return self.call(self.rng.choice(["min", "max"]), self.argument(family))
-        if picked < 0.85:
-            return self.call(self.rng.choice(["min_by", "max_by"]), self.argument(family), self.rng.choice(UNIQUE))
-        return self.call("mode", self.argument(family), "true")
+        name = self.rng.choice(self.picks)
+        more = {"min": [], "max": [], "mode": ["true"]}.get(name, [self.rng.choice(UNIQUE)])
+        return self.call(name, self.argument(family), *more)
 
     def counted(self) -> str:
         """An aggregate that gives a whole number."""
-        kind = self.rng.choice(("count", "count", "columns", "count_if", "distinct", "approx", "bits"))
+        kind = self.rng.choice(self.counts)
         family = self.rng.choice(ORDERED)
         if kind == "count":
             return self.call("count", self.rng.choice(["*", self.argument(family), "1"]))
@@ -158,8 +164,7 @@ class Drawer:
 
     def number(self, family: str) -> str:
         """A sum, an average or a percentile of numbers of a family."""
-        name = self.rng.choice(["sum", "sum", "avg", "mean", "median", "percentile", "percentile_approx",
-                                "approx_percentile"])
+        name = self.rng.choice(self.numbers)
         ranked = "nanvl(‹x›, 0)" if family == "real" else self.column(family)
         if name in ("sum", "avg", "mean"):
             return self.call(name, self.argument(family))
@@ -201,8 +206,12 @@ class Drawer:
         """An output: an aggregate, or an expression over several."""
         if self.often(0.5) or depth > 2:
             return self.aggregate()
-        return self.rng.choice([self.arithmetic, self.arithmetic, self.chosen, self.filled, self.converted, self.built,
-                                self.timed, self.textual])(depth)
+        return self.rng.choice(self.nestings())(depth)
+
+    def nestings(self) -> list[Callable[[int], Value]]:
+        """The ways to make an output of several aggregates."""
+        return [self.arithmetic, self.arithmetic, self.chosen, self.filled, self.converted, self.built, self.timed,
+                self.textual]
 
     def arithmetic(self, depth: int) -> Value:
         """Numbers with literals or with one another."""
@@ -218,8 +227,8 @@ class Drawer:
         return Value(sql, "number")
 
     def chosen(self, depth: int) -> Value:
-        """A CASE, IF, coalesce, greatest or least over aggregates of one family."""
-        family = self.rng.choice(ORDERED)
+        """A CASE, IF or coalesce over aggregates of one family."""
+        family = self.rng.choice(self.ordered)
         a, b, c = self.exact(family), self.exact(family), self.truth()
         self.tags.append("CASE")
         sql = self.rng.choice([f"CASE WHEN {c} THEN {a} ELSE {b} END", f"CASE WHEN {c} THEN {a} END",
@@ -229,7 +238,8 @@ class Drawer:
 
     def truth(self) -> str:
         """A condition over aggregates."""
-        family = self.rng.choice(("int", "int", "decimal", "real", "text", "truth"))
+        families = ("int", "int", "decimal", "real", "text", "truth")
+        family = self.rng.choice([one for one in families if one in self.ordered])
         value = self.exact(family)
         if family == "truth":
             return value
@@ -239,7 +249,7 @@ class Drawer:
 
     def filled(self, depth: int) -> Value:
         """A coalesce with a literal."""
-        family = self.rng.choice(ORDERED)
+        family = self.rng.choice(self.ordered)
         self.tags.append("coalesce")
         return Value(f"coalesce({self.exact(family)}, {self.literal(family)})", "other")
 
@@ -295,3 +305,16 @@ class Drawer:
             f"replace({text}, 'a', {self.literal('text')})",
         ]), "other")
 
+
+class Folded(Drawer):
+    """Draws aggregates whose slices hold a few numbers each: in a stream the workers can cut them."""
+
+    ordered = ("int", "decimal", "real", "date", "time", "truth")
+    answers = ("int", "int", "decimal", "real", "date", "time", "truth", "loose")
+    counts = ("count", "count", "columns", "count_if", "bits")
+    numbers = ("sum", "avg", "mean")
+    picks = ("min", "max", "min", "max", "min_by", "max_by")
+
+    def nestings(self) -> list[Callable[[int], Value]]:
+        """Those without texts and lists."""
+        return [self.arithmetic, self.chosen, self.filled, self.converted, self.timed]

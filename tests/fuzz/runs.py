@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +22,7 @@ from tests.fuzz.table import COLUMNS, frame_of, rows_of
 from tests.fuzz.text import spark_text, weft_text
 from weft import Loom
 from weft.errors import PlanError
+from weft.optimize.groupings import may_derive
 
 DELAY = timedelta(seconds=4)
 FAR = timedelta(days=60)  # longer than any window: a row so much later closes those of all others
@@ -91,7 +94,8 @@ class World:
 
     def ours(self, numbers: Sequence[int]) -> dict[str, Result]:
         """Weft's rows."""
-        return RUNS[self.case.run.kind](self, numbers)
+        with shared(self.case.run.sharing):
+            return RUNS[self.case.run.kind](self, numbers)
 
     def loom(self, numbers: Sequence[int], data: Any, **options: Any) -> Loom:
         """A loom with some of the queries."""
@@ -110,6 +114,18 @@ class World:
         except PlanError:
             run = replace(run, algorithm=None)
         return {"optimizer": run.optimizer, "algorithm": run.algorithm}
+
+
+@contextmanager
+def shared(how: str) -> Iterator[None]:
+    """Within, plans share all that they may: predicates however windows cut time, groupings whatever they cost."""
+    if not how:
+        yield
+        return
+    most = 10_000 if how == "filters" else 0
+    with (patch("weft.optimize.predicates.FINER", 1000), patch("weft.optimize.predicates.MOST_COLUMNS", most),
+          patch("weft.optimize.groupings.pays", may_derive)):
+        yield
 
 
 def batch(world: World, numbers: Sequence[int]) -> dict[str, Result]:

@@ -77,6 +77,7 @@ def ways(case: Case) -> list[str]:
     run = case.run
     found = [f"run {run.kind}", f"optimizer {run.optimizer}", f"algorithm {run.algorithm or 'chosen'}"]
     found += [f"format {run.format}"] if run.kind in ("sink", "stream") else []
+    found += [f"sharing {run.sharing}"] if run.sharing else []
     found += ["restart"] if run.kind == "stream" and run.restart else []
     found += [f"name {name}" for name in case.names.values()]
     return found + [f"{name} = {value}" for name, value in unusual(case).items()]
