@@ -85,7 +85,7 @@ def draw_queries(rng: random.Random, shape: Shape, kind: str) -> list:
     windows = [draw_window(rng, spellings, shape.span) for _ in range(rng.choice((1, 2, 3)))]
     keys = rng.choice((KEYS, PLAIN_KEYS, tuple(rng.sample(PLAIN_KEYS, 2))))
     drawing = Folded if rng.random() < (0.5 if kind == "stream" else 0.15) else Drawer
-    wanted, found = rng.choice((4, 6, 8) if kind == "batch" else (3, 4)), []
+    wanted, found = rng.choice({"batch": (4, 6, 8), "stream": (2, 3)}.get(kind, (3, 4))), []
     while len(found) < wanted:
         structure = rng.getrandbits(40)
         for _ in range(2 if rng.random() < 0.3 else 1):
