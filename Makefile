@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test golden crash check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test golden fuzz crash check bench bench-final bench-plans lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -26,6 +26,9 @@ test: setup               ## run the tests, two at a time (ARGS=--all as CI does
 
 golden: $(READY)          ## remake the golden files: readings, plans, explanations (then look at git diff)
 	@$(BIN)/python -m tests.fixtures.golden
+
+fuzz: setup               ## draw random queries, settings and runs, compare with Spark's own (ARGS="--minutes 30 --seed 7")
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")
 	@$(BIN)/python -m weft.testing.crash $(ARGS)
@@ -52,4 +55,4 @@ lock:                     ## remake requirements.lock from pyproject.toml
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
 
 clean:                    ## remove .venv and the caches
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out fuzz-failures
