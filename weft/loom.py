@@ -48,6 +48,7 @@ from weft.spark.outlet import Receiver
 from weft.spark.partial import run_partial
 from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
+from weft.spark.schema import schema_of
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
 OPTIMIZER = OPTIMIZERS[0].name
 Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
-TIMES = ("timestamp", "timestamp_ntz", "date", "string")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -131,7 +131,7 @@ class Loom:
         feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
         files = locate_files(str(data), format, options) if not feed and isinstance(data, str | PathLike) else None
         frame, arriving = opened(self.spark, name, files or feed or data, schema)
-        known = schema_of(name, frame, time)
+        known = schema_of(name, frame, time, self._is_on("spark.sql.caseSensitive"))
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
@@ -362,7 +362,10 @@ class Loom:
 
     @property
     def _ansi(self) -> bool:
-        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+        return self._is_on("spark.sql.ansi.enabled")
+
+    def _is_on(self, setting: str) -> bool:
+        return str(self.spark.conf.get(setting)).lower() == "true"
 
     def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
         wanted = list(self._queries) if names is None else list(dict.fromkeys(names))
@@ -372,20 +375,6 @@ class Loom:
                 hint = f"Did you mean '{near[0]}'?" if near else "Add it with loom.query(name, sql)."
                 raise QueryError(name, "there is no query of this name.", hint=hint)
         return [self._queries[name] for name in wanted]
-
-
-def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
-    """What the SQL reader needs to know of a source; the event time must be one of its columns."""
-    columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
-    names = [column for column, _ in columns]
-    if time is not None and time.lower() not in (n.lower() for n in names):
-        near = get_close_matches(time, names, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"its columns are {', '.join(names)}."
-        raise SourceError(f"source '{name}' has no column '{time}' to be its event time: {hint}")
-    kind = next((kind for column, kind in columns if time and column.lower() == time.lower()), "timestamp")
-    if kind not in TIMES:
-        raise SourceError(f"column '{time}' of source '{name}' is {kind}, not a time: cast it to a timestamp first.")
-    return SourceSchema(name, columns, time)
 
 
 def sink_of(sink: str | Mapping[str, str] | Sink) -> Sink:

@@ -59,7 +59,7 @@ class Checker:
         view = f"weft_{uuid4().hex}"
         frame.createOrReplaceTempView(view)
         self._views[name], self._frames[name] = view, frame
-        self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
+        self._expressions.register(name, {f.name: f.dataType.simpleString() for f in frame.schema.fields})
 
     def identity(self, source: str, text: str) -> str:
         """The canonical form of a text over a source."""

@@ -54,7 +54,7 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
     refuse_nodes(words, nodes[1:], tokens)
     table = refuse_table(words, select, tokens)
     schema = _source(words, table, sources)
-    scope = Scope(words, schema, table.alias_or_name.lower(), spelled)
+    scope = Scope(words, schema, schema.fold(table.alias_or_name), spelled)
     return _read(scope, select, tokens, table, trusted(nodes) and precise(nodes, tokens, schema.types.values()))
 
 
