@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from os import PathLike
 from os.path import abspath
 from typing import TYPE_CHECKING
@@ -50,6 +49,7 @@ from weft.spark.outlet import Receiver, require_free
 from weft.spark.partial import run_partial
 from weft.spark.running import Stream
 from weft.spark.samples import Recalled, Samples
+from weft.spark.schema import schema_of
 from weft.spark.session import active_or_local
 from weft.spark.sink import silent, told, write
 from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 OPTIMIZER = OPTIMIZERS[0].name
 Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
-TIMES = ("timestamp", "timestamp_ntz", "date", "string")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -136,7 +135,8 @@ class Loom:
         located = not feed and isinstance(data, str | PathLike)
         files = locate_files(str(data), format, options, schema is not None) if located else None
         frame, arriving = opened(self.spark, name, files or feed or data, schema)
-        known = schema_of(name, frame, time)
+        refuse_own(name, frame.columns)
+        known = schema_of(name, frame, time, self._is_on("spark.sql.caseSensitive"))
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
@@ -374,7 +374,10 @@ class Loom:
 
     @property
     def _ansi(self) -> bool:
-        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+        return self._is_on("spark.sql.ansi.enabled")
+
+    def _is_on(self, setting: str) -> bool:
+        return str(self.spark.conf.get(setting)).lower() == "true"
 
     def _current(self, names: Iterable[str] | None) -> list[Bound]:
         """The chosen queries, their sources as they are now."""
@@ -384,19 +387,3 @@ class Loom:
 
     def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
         return choose(self._queries, names)
-
-
-def schema_of(name: str, frame: DataFrame, time: str | None) -> SourceSchema:
-    """What the SQL reader needs to know of a source; the event time must be one of its columns."""
-    columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
-    names = [column for column, _ in columns]
-    refuse_own(name, names)
-    if time is not None and time.lower() not in (n.lower() for n in names):
-        near = get_close_matches(time, names, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"its columns are {', '.join(names)}."
-        raise SourceError(f"source '{name}' has no column '{time}' to be its event time: {hint}")
-    kind = next((kind for column, kind in columns if time and column.lower() == time.lower()), "timestamp")
-    if kind not in TIMES:
-        raise SourceError(f"column '{time}' of source '{name}' is {kind}, not a time: cast it to a timestamp first.")
-    return SourceSchema(name, columns, time)
-

@@ -29,6 +29,8 @@ BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "
 # The parameters of Spark's analysis errors that say what the error is about.
 NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
 
+Names = tuple[tuple[str, str], ...]  # of each output the name and the type, as JSON
+
 
 class Checker:
     """Sources as views of one Spark session, and what is already known about expressions over them."""
@@ -38,7 +40,7 @@ class Checker:
         self._views: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}
         self._types: dict[tuple[str, str], str] = {}
-        self._outputs: dict[tuple, tuple[tuple[str, str], ...]] = {}
+        self._outputs: dict[tuple, Names] = {}
         self._expressions = Expressions()
         self._functions = Functions(spark)
         self._sortable: set[str] = set()
@@ -57,7 +59,7 @@ class Checker:
         view = f"weft_{uuid4().hex}"
         frame.createOrReplaceTempView(view)
         self._views[name], self._frames[name] = view, frame
-        self._expressions.register(name, {f.name.lower(): f.dataType.simpleString() for f in frame.schema.fields})
+        self._expressions.register(name, {f.name: f.dataType.simpleString() for f in frame.schema.fields})
 
     def show(self, name: str, frame: DataFrame) -> None:
         """Let Spark find other rows of the same columns under a source's name."""
@@ -105,6 +107,7 @@ class Checker:
         if query.window.counts_rows:
             self._require_order(query)
             bound = counting(bound, self._functions.call_text)
+        self._keep(parsed, outputs, types)
         self._expressions.keep(query)
         return bound
 
@@ -122,13 +125,17 @@ class Checker:
             raise RefusedError(query.name, reason, place=place_of(query.text, "ROWS"), hint=hint) from error
         self._sortable.add(query.source)
 
-    def _analyse(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
-        key = shape(parsed)
-        if key not in self._outputs:
-            self._outputs[key] = self._analyse_anew(parsed)
-        return self._outputs[key]
+    def _analyse(self, parsed: Parsed) -> Names:
+        shape = parsed.shape
+        return self._outputs.get(shape.loose) or self._outputs.get(shape.exact) or self._analyse_anew(parsed)
 
-    def _analyse_anew(self, parsed: Parsed) -> tuple[tuple[str, str], ...]:
+    def _keep(self, parsed: Parsed, outputs: Names, types: dict[str, str]) -> None:
+        """Remember the names and types for queries of the same shape; what gives decimals makes every literal count."""
+        hangs = any("decimal" in kind for kind in types.values())
+        hangs = hangs or any(call.function in self.defined for call in parsed.query.calls)
+        self._outputs[parsed.shape.exact if hangs else parsed.shape.loose] = outputs
+
+    def _analyse_anew(self, parsed: Parsed) -> Names:
         query = parsed.query
         try:
             schema = self.sql(query.source, parsed.probe).schema
@@ -162,31 +169,6 @@ class Checker:
 def plain(kind: str) -> str:
     """char(n) and varchar(n) are strings to every aggregate."""
     return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
-
-
-# A whole number beside an operator: numbers of as many digits there give the same type.
-OPERAND = re.compile(r"(?<= [-+*/%<>=] )\d+\b|(?<=[<>]= )\d+\b")
-
-
-def shape(parsed: Parsed) -> tuple:
-    """What decides the names and types that Spark gives a query; queries of equal shape are analysed once.
-
-    Left out are aliases, numbers in HAVING, and the value of a whole number beside an operator of an aliased output.
-    The words of the text stay, since Spark names an output without alias as the user spelled it.
-    """
-    query = parsed.query
-    if not parsed.trusted:
-        return query.source, parsed.probe
-    aliases = {output.name for output in query.outputs}
-    words = tuple(word for word in re.findall(r"[^\W\d]\w*", parsed.probe) if word not in aliases)
-    outputs = tuple(OPERAND.sub(zeros, o.sql) if o.name else o.sql for o in query.outputs)
-    having = re.sub(r"\b\d+(\.\d+)?\b", "0", query.having or "")
-    return query.source, query.where, query.time, query.keys, query.calls, outputs, having, words
-
-
-def zeros(number: re.Match[str]) -> str:
-    """As many zeros as the number has digits."""
-    return "0" * len(number[0])
 
 
 def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:

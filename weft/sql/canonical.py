@@ -36,9 +36,9 @@ SUFFIXED = re.compile(r"(?<![\w`])[\d.]+(?:e[+-]?\d+)?(?:L|S|Y|D|F|BD)\b", re.IG
 def canonical(sql: str, columns: Columns | None = None) -> str:
     """The canonical Spark SQL of an expression, or its own words where no rule is surely right for it.
 
-    `columns` gives the types of the source's columns by their lower-case names; without them fewer forms meet.
+    Columns are spelled as the source spells them. `columns` gives their types; without them fewer forms meet.
     """
-    if is_plain(sql) and sql == sql.lower():
+    if is_plain(sql):
         return sql
     try:
         tree = read(sql)

@@ -29,7 +29,7 @@ def resolve_items(scope: Scope, items: list[exp.Expr]) -> list[tuple[exp.Expr, s
             alias = item.name
         node = scope.resolve(item.this if isinstance(item, exp.Alias) else item, SELECT).unnest()
         if alias:
-            scope.aliases.setdefault(alias.lower(), []).append(node)
+            scope.aliases.setdefault(scope.schema.fold(alias), []).append(node)
         found.append((node, alias))
     return found
 
@@ -71,7 +71,7 @@ def spelled_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:
             f"source '{scope.schema.name}' declares no event time.",
             "Declare one when registering the source, or group by window(column, '10 minutes').",
         )
-    return sql(exp.Column(this=identifier(scope.schema.spelling.get(scope.schema.time.lower(), scope.schema.time))))
+    return sql(exp.Column(this=identifier(scope.schema.called(scope.schema.time)[0])))
 
 
 def _flink_time(scope: Scope, spelled: Spelled, groups: list[exp.Expr]) -> str:

@@ -47,11 +47,11 @@ class Groups:
                 "Group by the window itself and by the columns, each on its own.",
             )
 
-    def lift(self, node: exp.Expr) -> str:
-        """The SQL of an output or of HAVING with keys, calls and window as columns."""
+    def lift(self, node: exp.Expr) -> exp.Expr:
+        """An output or HAVING with keys, calls and window as columns."""
         root = exp.Paren(this=node)
         self._lift(node)
-        return sql(root.this)
+        return root.this.pop()
 
     def _lift(self, node: exp.Expr) -> None:
         if node in self.keys:

@@ -195,9 +195,8 @@ def _once(nodes: list[exp.Expr]) -> list[exp.Expr]:
 
 
 def _named(column: exp.Column) -> exp.Column:
-    """The column in lower case; what follows a dot may be the key of a map, where case counts."""
+    """The column with backticks only where it needs them."""
     names = [part.name for part in column.parts]
-    names[0] = names[0].lower() if names[0].isascii() else names[0]
     parts = ("this", "table", "db", "catalog")
     return exp.Column(**dict(zip(parts, (identifier(name) for name in reversed(names)), strict=False)))
 

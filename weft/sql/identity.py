@@ -27,7 +27,7 @@ class Expressions:
         self._orders: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
 
     def register(self, source: str, columns: Columns) -> None:
-        """Make the types of a source's columns known, by their lower-case names."""
+        """Make the types of a source's columns known, by their names."""
         self._columns[source] = columns
 
     def shared(self, query: Query) -> Query:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from weft.sql.dialect import is_typed_literal
 from weft.sql.schema import struct_fields
 
-Columns = Mapping[str, str]  # Spark's simpleString type by the column's lower-case name
+Columns = Mapping[str, str]  # Spark's simpleString type by the column's name, as the source spells it
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FRACTIONAL = ("float", "double")
 ORDERED = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "date", "timestamp", "timestamp_ntz")
@@ -153,10 +153,9 @@ def _arithmetic_kind(one: str | None, other: str | None) -> str | None:
 def _path_kind(node: exp.Expr, columns: Columns) -> str | None:
     """The type of a column or of a field of a struct."""
     parts = [part.name for part in node.parts] if isinstance(node, exp.Column | exp.Dot) else []
-    found = columns.get(parts[0].lower()) if parts and _is_path(node) else None
+    found = columns.get(parts[0]) if parts and _is_path(node) else None
     for part in parts[1:]:
-        fields = {name.lower(): inner for name, inner in struct_fields(found or "")}
-        found = fields.get(part.lower())
+        found = dict(struct_fields(found or "")).get(part)
     return found
 
 

@@ -21,8 +21,9 @@ from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_star
 from weft.sql.render import sql
 from weft.sql.rows import tie_breakers
 from weft.sql.schema import SourceSchema
+from weft.sql.shape import Shape, loose_output, loose_predicate, names_of
 from weft.sql.spellings import lift
-from weft.sql.text import Text
+from weft.sql.text import Text, start_of
 from weft.sql.trust import precise, trusted
 
 Items = list[tuple[exp.Expr, str]]
@@ -31,12 +32,14 @@ NONE: Mapping[str, Aggregate] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Parsed:
-    """A query, a cheap probe of its schema, its canonical text, and whether that text is surely the same query."""
+    """A query, a cheap probe of its schema, its canonical text, whether that text is surely the same query, and what
+    decides its names and types."""
 
     query: Query
     probe: str
     rendered: str
     trusted: bool
+    shape: Shape
 
 
 def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
@@ -51,7 +54,7 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
     refuse_nodes(words, nodes[1:], tokens)
     table = refuse_table(words, select, tokens)
     schema = _source(words, table, sources)
-    scope = Scope(words, schema, table.alias_or_name.lower(), spelled)
+    scope = Scope(words, schema, schema.fold(table.alias_or_name), spelled)
     return _read(scope, select, tokens, table, trusted(nodes) and precise(nodes, tokens, schema.types.values()))
 
 
@@ -108,6 +111,7 @@ def _resolve(scope: Scope, select: exp.Select) -> Resolved:
 
 
 def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, sure: bool) -> Parsed:
+    names = names_of(select.expressions, scope.text.sql[: start_of(table)])
     clauses = _resolve(scope, select)
     groups = Groups(scope.text, windowed=scope.spelled is not None)
     groups.add_keys(clauses.groups)
@@ -121,6 +125,9 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         cheap = render.probe(scope.text, tokens, table, end)
     else:
         cheap = _whole(scope, clauses, groups, time, None)
+    grouped = tuple(sql(node) for node in clauses.groups)
+    lifted = [groups.lift(node) for node, _ in clauses.items]
+    having = groups.lift(clauses.having) if clauses.having else None
     query = Query(
         name=scope.text.name,
         text=scope.text.sql,
@@ -129,13 +136,23 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         window=window,
         where=sql(clauses.where) if clauses.where else None,
         keys=tuple(sql(key) for key in groups.keys),
-        outputs=tuple(Output(groups.lift(node), alias) for node, alias in clauses.items),
-        having=groups.lift(clauses.having) if clauses.having else None,
+        outputs=tuple(Output(sql(node), alias) for node, (_, alias) in zip(lifted, clauses.items, strict=True)),
+        having=sql(having) if having else None,
         calls=tuple(groups.calls),
         native=native,
         order=tie_breakers(scope.schema) if window.counts_rows else (),
     )
-    return Parsed(query, cheap, canonical, sure)
+    shape = _shape(query, lifted, having, (grouped, names)) if sure else Shape(*((query.source, cheap),) * 2)
+    return Parsed(query, cheap, canonical, sure, shape)
+
+
+def _shape(query: Query, lifted: list[exp.Expr], having: exp.Expr | None, spelled: tuple) -> Shape:
+    """The shape of a query that is trusted; the trees of its outputs and of HAVING are used up."""
+    test = loose_predicate(having, query.having) if having and query.having else ""
+    rest = (query.source, query.where, query.time, query.keys, query.calls, test, spelled)
+    exact = tuple(output.sql for output in query.outputs)
+    loose = tuple(loose_output(node, text) for node, text in zip(lifted, exact, strict=True))
+    return Shape((*rest, exact), (*rest, loose))
 
 
 def _window(scope: Scope, clauses: Resolved, groups: Groups, tokens: list[Token]) -> tuple[str, Window]:

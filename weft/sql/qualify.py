@@ -12,13 +12,14 @@ from weft.model.window import Window
 from weft.sql.functions import CHANGING, UNIT_FIRST
 from weft.sql.refuse import refuse_function
 from weft.sql.render import identifier, sql
-from weft.sql.schema import SourceSchema, spell_fields
+from weft.sql.schema import SourceSchema
 from weft.sql.spellings import FLINK, Spelled
 from weft.sql.text import Text
 from weft.sql.windows import read_window
 
 FIELDS = ("start", "end")
 ROWS, KEYS, SELECT, HAVING = "WHERE", "GROUP BY", "SELECT", "HAVING"
+TWINS = "Rename them in the source, or set spark.sql.caseSensitive to true if they differ in case only."
 AMBIGUOUS = "Give the alias a name that is no column of the source."
 
 
@@ -70,7 +71,7 @@ class Scope:
     def _column(self, column: exp.Column, clause: str) -> exp.Expr:
         """What a column name means, tried in Spark's order: the source, the window, the aliases."""
         parts = [part.name for part in column.parts]
-        head = parts[0].lower()
+        head = self.schema.fold(parts[0])
         own = self._own(column, parts)
         alias = None if clause == ROWS or _in_aggregate(self.text, column) else self.aliases.get(head)
         if own is not None:
@@ -84,23 +85,23 @@ class Scope:
 
     def _own(self, column: exp.Column, parts: list[str]) -> exp.Expr | None:
         """The source's column, or None; a qualifier wins over a struct of the same name, as in Spark."""
-        low = [part.lower() for part in parts]
-        columns = self.schema.spelling
-        if len(parts) > 1 and low[0] == self.qualifier and low[1] in columns:
-            parts, low = parts[1:], low[1:]
-        if low[0] not in columns:
+        fold, columns = self.schema.fold, self.schema.spelling
+        if len(parts) > 1 and fold(parts[0]) == self.qualifier and fold(parts[1]) in columns:
+            parts = parts[1:]
+        if fold(parts[0]) not in columns:
             return None
-        fields = spell_fields(self.schema.types[low[0]], parts[1:])
-        return _path(column, columns[low[0]], fields)
+        if len(found := self.schema.called(parts[0])) > 1:
+            raise self.text.wrong(column, f"'{parts[0]}' could be any of the columns {', '.join(found)}.", TWINS)
+        return _path(column, found[0], self.schema.spell_fields(self.schema.types[found[0]], parts[1:]))
 
     def _unambiguous(self, column: exp.Column, own: exp.Expr, alias: list[exp.Expr] | None, clause: str) -> None:
         """The error where a HAVING name or `window` could mean two things."""
-        bare = len(column.parts) == 1 or column.parts[0].name.lower() != self.qualifier
+        bare = len(column.parts) == 1 or self.schema.fold(column.parts[0].name) != self.qualifier
         if clause == HAVING and bare and alias and any(item != own for item in alias):
             raise self.text.refused(
                 column, f"'{column.parts[0].name}' in HAVING is both a column of the source and an alias.", AMBIGUOUS
             )
-        if clause != ROWS and bare and self._names_window(column.parts[0].name.lower()):
+        if clause != ROWS and bare and self._names_window(self.schema.fold(column.parts[0].name)):
             raise self.text.refused(
                 column,
                 f"'{column.parts[0].name}' is both a column of the source and the window.",
@@ -110,7 +111,7 @@ class Scope:
     def names_field(self, item: exp.Expr) -> bool:
         """Whether the item is Flink's window_start or window_end, which keep their names in the result."""
         flink = self.spelled is not None and self.spelled.style == FLINK
-        return flink and isinstance(item, exp.Column) and self._names_window(item.name.lower())
+        return flink and isinstance(item, exp.Column) and self._names_window(self.schema.fold(item.name))
 
     def _names_window(self, head: str) -> bool:
         if self.spelled and self.spelled.style == FLINK:
@@ -121,7 +122,7 @@ class Scope:
         """`window`, `window.start` or Flink's `window_start` as a path from `__window`."""
         if clause == ROWS or _in_aggregate(self.text, column):
             raise self._rows_only(column)
-        head, *rest = (part.lower() for part in parts)
+        head, *rest = (self.schema.fold(part) for part in parts)
         if alias and any(sql(item) != WINDOW for item in alias) and head == "window":
             raise self.text.refused(column, "'window' is both the window and an alias.", "Choose another alias.")
         if head == "window_time":
@@ -147,7 +148,7 @@ class Scope:
         name = ".".join(parts)
         if len(parts) == 1 and parts[0].lower() in CHANGING:
             refuse_function(self.text, exp.Anonymous(this=parts[0]).update_positions(column.this))
-        if len(parts) > 1 and parts[0].lower() == self.qualifier:
+        if len(parts) > 1 and self.schema.fold(parts[0]) == self.qualifier:
             parts = parts[1:]
         names = [*self.schema.spelling.values(), *self.aliases]
         near = get_close_matches(parts[0], names, 1, 0.5) or get_close_matches(parts[0].lower(), names, 1, 0.5)
@@ -155,10 +156,10 @@ class Scope:
         return self.text.wrong(column, f"source '{self.schema.name}' has no column '{name}'.", hint)
 
     def _field(self, dot: exp.Expr) -> None:
-        """The window's fields in lower case, and no others."""
+        """The window's fields as Spark names them, and no others."""
         if not (isinstance(dot, exp.Dot) and isinstance(dot.this, exp.Column) and dot.this.name == WINDOW):
             return
-        name = dot.expression.name.lower()
+        name = self.schema.fold(dot.expression.name)
         if name not in FIELDS:
             raise self._no_field(dot, name)
         dot.expression.replace(exp.Identifier(this=name))

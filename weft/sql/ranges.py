@@ -76,5 +76,5 @@ def is_risky(predicate: str | None, columns: Columns) -> bool:
 def is_calm(expression: str, columns: Columns) -> bool:
     """Whether comparing the expression with a number surely cannot fail."""
     parts = re.fullmatch(r"(\w+|`[^`]+`)( % [1-9]\d{0,8})?", expression)
-    kind = columns.get(parts[1].strip("`").lower(), "") if parts else ""
+    kind = columns.get(parts[1].strip("`"), "") if parts else ""
     return kind in INTEGRAL or (not (parts and parts[2]) and (kind in FRACTIONAL or kind.startswith("decimal")))

@@ -9,31 +9,40 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class SourceSchema:
-    """A registered source: columns as (name, Spark simpleString type) and the declared event time, if any."""
+    """A registered source: columns as (name, Spark simpleString type), the declared event time, if any, and whether
+    names that differ in case only are two names, as `spark.sql.caseSensitive` says."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
     time: str | None
+    case_sensitive: bool = False
+
+    def fold(self, name: str) -> str:
+        """The text that equal names share."""
+        return name if self.case_sensitive else name.lower()
 
     @cached_property
     def spelling(self) -> dict[str, str]:
-        """Each column's own spelling by its lower-case name: Spark's names ignore case."""
-        return {name.lower(): name for name, _ in self.columns}
+        """Each column's own spelling by its folded name."""
+        return {self.fold(name): name for name, _ in self.columns}
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """Each column's type by its lower-case name."""
-        return {name.lower(): kind for name, kind in self.columns}
+        """Each column's type by its own spelling."""
+        return dict(self.columns)
 
+    def called(self, name: str) -> list[str]:
+        """The columns that a name could mean; to Spark more than one are ambiguous."""
+        return [column for column, _ in self.columns if self.fold(column) == self.fold(name)]
 
-def spell_fields(kind: str, fields: list[str]) -> list[str]:
-    """The struct fields of a path as the type spells them; a field the type does not name stays as written."""
-    spelled = []
-    for field in fields:
-        known = {name.lower(): (name, kind) for name, kind in struct_fields(kind)}
-        name, kind = known.get(field.lower(), (field, ""))
-        spelled.append(name)
-    return spelled
+    def spell_fields(self, kind: str, fields: list[str]) -> list[str]:
+        """The struct fields of a path as the type spells them; a field the type does not name stays as written."""
+        spelled = []
+        for field in fields:
+            known = {self.fold(name): (name, kind) for name, kind in struct_fields(kind)}
+            name, kind = known.get(self.fold(field), (field, ""))
+            spelled.append(name)
+        return spelled
 
 
 def struct_fields(kind: str) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,13 @@ from weft.sql.canonical import canonical
 from weft.testing.expressions import COLUMNS, expressions
 
 SAME = [
-    ("x > 100", "100 < x", " X>100", "(x) > (100)", "`X` > 100", "NOT (x <= 100)", "not 100 >= x"),
+    ("x > 100", "100 < x", " x>100", "(x) > (100)", "`x` > 100", "NOT (x <= 100)", "not 100 >= x"),
     ("a > b", "b < a", "NOT a <= b", "NOT (NOT (a > b))"),
     ("a = b", "b == a", "NOT a <> b", "NOT (b != a)"),
     ("a <=> b", "b <=> a", "a IS NOT DISTINCT FROM b"),
     ("flag AND up", "up and flag", "(up) AND (flag AND up)", "NOT (NOT up OR NOT flag)"),
-    ("flag AND true AND a IS NULL", "(true AND A is null) and flag"),
-    ("flag OR up", "UP or FLAG", "NOT (NOT flag AND NOT up)"),
+    ("flag AND true AND a IS NULL", "(true AND a is null) and flag"),
+    ("flag OR up", "up or flag", "NOT (NOT flag AND NOT up)"),
     ("a > 1 AND (b > 2 AND s = 'X')", "s = 'X' AND a > 1 AND b > 2", "('X' = s AND 2 < b) AND 1 < a"),
     ("a IN (2, 1)", "a IN (1, 2)", "a in (1, 2, 2)", "a = 1 OR a = 2", "2 = a OR a IN (1, 2)"),
     ("a NOT IN (2, 1)", "NOT a IN (1, 2)", "NOT (a = 1 OR 2 = a)"),
@@ -23,14 +23,14 @@ SAME = [
     ("a IN (1)", "a = 1", "a IN (1, 1)"),
     ("a BETWEEN 1 AND 5", "a >= 1 AND a <= 5", "5 >= a and 1 <= a", "NOT (a < 1 OR a > 5)"),
     ("x + y BETWEEN 1 AND 5", "y + x >= 1 AND y + x <= 5"),
-    ("a + 1 BETWEEN b AND 5", "(1 + a) between B and (5)", "NOT (a + 1 NOT BETWEEN b AND 5)"),
+    ("a + 1 BETWEEN b AND 5", "(1 + a) between b and (5)", "NOT (a + 1 NOT BETWEEN b AND 5)"),
     ("a NOT BETWEEN 1 AND 5", "a < 1 OR a > 5"),
     ("a IS NOT NULL", "NOT (a IS NULL)", "not a is null"),
     ("a > 60 * 60", "a > 3600", "60 * (62 - 2) < a"),
-    ("n + 1", "1 + n", "((1)) + N"),
+    ("n + 1", "1 + n", "((1)) + n"),
     ("x * y + 1", "1 + y * x", "(x * y) + 1"),
-    ("upper(s) = 'A'", "'A' = UPPER( S )"),
-    ("addr.zip > 1", "1 < ADDR.zip"),
+    ("upper(s) = 'A'", "'A' = UPPER( s )"),
+    ("addr.zip > 1", "1 < `addr`.zip"),
     ("ts >= TIMESTAMP '2024-01-01 00:00:00'", "TIMESTAMP '2024-01-01 00:00:00' <= ts"),
     ("CASE WHEN a > 1 THEN x ELSE y END", "case when (1 < a) then x else (y) end"),
     ("1 / a > 2", "2 < 1 / a"),
@@ -42,7 +42,8 @@ DIFFERENT = [
     ("a AND flag", "a OR flag"), ("NOT (flag AND up)", "NOT flag AND NOT up"), ("a - b", "b - a"), ("a / b", "b / a"),
     ("a BETWEEN 1 AND 5", "a BETWEEN 5 AND 1"), ("CAST(s AS INT)", "TRY_CAST(s AS INT)"), ("a % b", "b % a"),
     ("flag = true", "flag"), ("a IS NULL", "a = NULL"), ("1", "1.0"), ("1", "'1'"), ("1.0", "1.00"), ("1e0", "1.0"),
-    ("addr.city", "addr.zip"), ("m.Key", "m.key"), ("CAST(a AS BIGINT)", "CAST(a AS INT)"), ("x IN (1)", "x IN ('1')"),
+    ("addr.city", "addr.zip"), ("m.Key", "m.key"), ("X > 1", "x > 1"), ("CAST(a AS BIGINT)", "CAST(a AS INT)"),
+    ("x IN (1)", "x IN ('1')"),
 ]
 # Alike in value but not in type, in rounding, or in the rows that raise an error.
 KEPT_APART = [
@@ -85,7 +86,7 @@ def test_what_is_not_surely_safe_keeps_its_own_words(text):
 
 
 def test_without_types_only_what_holds_for_all_types_meets():
-    assert canonical("price > 100") == canonical("100 < PRICE")
+    assert canonical("price > 100") == canonical("100 < `price`")
     assert canonical("x IN (2, 1)") == canonical("x IN (1, 2)")
     assert canonical("x BETWEEN 1 AND 5") == canonical("x >= 1 AND x <= 5")
     assert canonical("p AND q") != canonical("q AND p")
