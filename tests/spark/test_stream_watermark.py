@@ -11,7 +11,6 @@ from weft import Loom
 
 WINDOW = "GROUP BY symbol, window(ts, '4 seconds', '2 seconds')"
 ASKED = {
-    "all": f"SELECT symbol, window.end AS at, sum(size) AS n FROM trades {WINDOW}",
     "workers": f"SELECT symbol, window.end AS at, sum(size) AS n FROM trades WHERE size < 5 {WINDOW}",
     "spark": f"SELECT symbol, window.end AS at, max(venue) AS v, sum(size) AS n FROM trades WHERE size < 5 {WINDOW}",
     "rows": "SELECT symbol, window.end AS at, sum(size) AS n FROM trades [ROWS 1 SLIDE 1] WHERE size < 5 "
@@ -37,4 +36,4 @@ def test_a_where_that_drops_the_newest_rows_leaves_the_watermark_alone(spark, tm
         ASKED, "2026-01-01T00:00:19.000Z")
     found = {name: {row["at"].second: row["n"] for row in stream.memory.table(name).to_pylist()} for name in ASKED}
     windows = {2: 1, 4: 2, 6: 1}
-    assert found == {"all": windows, "workers": windows, "spark": windows, "rows": {1: 1, 2: 1}}
+    assert found == {"workers": windows, "spark": windows, "rows": {1: 1, 2: 1}}

@@ -90,7 +90,7 @@ class Stream:
                 raise RunError(f"the stream stopped at {scan.name}: {told(error)} {advice(error)}") from error
             warn(StreamWarning(f"Spark could not start a Python process within ten seconds, so that {scan.name} "
                                f"stopped and was started again, try {found.tries} of {RESTARTS}: the machine is busy."),
-                 stacklevel=3)
+                 stacklevel=4)
             self.scans = (*self.scans[:place], found, *self.scans[place + 1:])
 
     def process_available(self) -> None:

@@ -60,7 +60,7 @@ class Surroundings:
             raise RunError(f"{told}: event times that are texts or dates would be other moments. Set {ZONE} "
                            f"{AS_IT_WAS}")
         warn(StreamWarning(f"{told}: from here on expressions such as date_trunc and hour read times in the new one."),
-             stacklevel=4)
+             stacklevel=6)  # the caller of loom.start
 
 
 def surroundings_of(spark: SparkSession, arrivals: Iterable[Arrival], sink: Any) -> Surroundings:
