@@ -248,7 +248,7 @@ class Loom:
         """
         target, chosen = None if sink is None else batch_sink(sink), self._current(queries)
         if target is not None:
-            guard_run(target, chosen, inputs_of(chosen, self._files, self._frames), self._store)
+            guard_run(self.spark, target, chosen, inputs_of(chosen, self._files, self._frames), self._store)
         planned = self._planned_again if incremental else self.plan
         plan, tell = planned([bound.query.name for bound in chosen], algorithm, optimizer), progress or silent
         stages = self._stages(plan)
@@ -318,7 +318,7 @@ class Loom:
         known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
         letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
         inputs = inputs_of(workload, self._files, self._frames)
-        guard_stream(known, workload, inputs, place, letters, self._store)
+        guard_stream(self.spark, known, workload, inputs, place, letters, self._store)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)

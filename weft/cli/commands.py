@@ -43,8 +43,18 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
         raise output.fail(woven.faults, AT_FAULT)
     if project.algorithm or project.optimizer:
         woven.loom.plan(**chosen(project, Choice()))  # raises where they cannot plan what the queries ask
+    require_writable(woven.loom, project.sink)
     names = [query.name for query in woven.queries]
     output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
+
+
+def require_writable(loom: Loom, sink: Sink) -> None:
+    """Raises where the project's sink cannot hold what a query gives."""
+    # Spark takes a second to import: what needs no Spark must not wait for it.
+    from weft.spark.guard import require_outputs
+
+    if sink.path is not None:
+        require_outputs(loom.spark, sink.format, loom.queries)
 
 
 def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, html: Path | None) -> None:

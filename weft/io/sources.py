@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,4 +166,10 @@ def reason(error: Exception) -> str:
     """The line of an error's text that says most: the last cause where Java lists them, else the first line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
-    return causes[-1] if causes else lines[0]
+    return with_file(str(error), causes[-1] if causes else lines[0])
+
+
+def with_file(text: str, cause: str) -> str:
+    """The cause of an error with the file that Spark was reading, which the innermost cause often leaves out."""
+    found = re.search(r"error while reading file (\S+?)\.?\s", text)
+    return cause if found is None or found[1] in cause else f"cannot read {found[1]}: {cause}"

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyarrow import fs
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from weft.catalog.store import Store
 from weft.errors import RunError
 from weft.io.files import entries, filesystem, read_json, write_json
+from weft.io.formats import KAFKA
+from weft.io.kafka import KafkaSink
 from weft.io.places import Place, is_at_or_above, overlap, place_of, place_of_uri, reads
 from weft.io.sinks import Sink
 from weft.io.sources import Files
+from weft.io.writable import refuse_unwritable
+from weft.model.query import Query
 from weft.model.workload import Bound
 from weft.spark.batch import QUERY
 from weft.spark.owned import require_replaceable
@@ -45,10 +49,12 @@ def files_of(frame: DataFrame) -> tuple[Place, ...]:
     return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
 
 
-def guard_run(sink: Sink, workload: Sequence[Bound], inputs: Sequence[Input], store: Store | None) -> None:
+def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[Bound], inputs: Sequence[Input],
+              store: Store | None) -> None:
     """Raise where a run would replace anything but earlier results of its queries; recover what killed runs left."""
     if sink.path is None:
         return
+    require_outputs(spark, sink.format, queries_of(workload))
     require_queries(sink.path, workload, inputs, {"the store": folder_of(store)})
     files, root = filesystem(sink.path)
     try:
@@ -60,15 +66,29 @@ def guard_run(sink: Sink, workload: Sequence[Bound], inputs: Sequence[Input], st
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
 
 
-def guard_stream(sink: object, workload: Sequence[Bound], inputs: Sequence[Input], checkpoint: str, letters: str,
-                 store: Store | None) -> None:
+def guard_stream(spark: SparkSession, sink: object, workload: Sequence[Bound], inputs: Sequence[Input],
+                 checkpoint: str, letters: str, store: Store | None) -> None:
     """Raise where what a stream writes would lie in a source, or two things that it writes in one another."""
+    if isinstance(sink, Sink | KafkaSink):
+        require_outputs(spark, sink.format if isinstance(sink, Sink) else KAFKA.name, queries_of(workload))
     require_apart("the checkpoint would be written to", checkpoint, inputs, {})
     require_apart("dead letters would be written to", letters, inputs, {})
     refuse_letters(checkpoint, letters)
     if isinstance(sink, Sink) and sink.path is not None:
         others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": folder_of(store)}
         require_queries(sink.path, workload, inputs, others)
+
+
+def queries_of(workload: Iterable[Bound]) -> list[Query]:
+    """The queries of a workload."""
+    return [bound.query for bound in workload]
+
+
+def require_outputs(spark: SparkSession, format: str, queries: Iterable[Query]) -> None:
+    """Raise where a format cannot hold what a query gives."""
+    sensitive = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    for query in queries:
+        refuse_unwritable(query, format, QUERY, sensitive)
 
 
 def require_queries(sink: str, workload: Sequence[Bound], inputs: Sequence[Input],

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from weft.errors import RunError, StreamWarning
-from weft.io.sources import reason
+from weft.io.sources import reason, with_file
 from weft.model.plan import SharedPlan
 from weft.spark.figures import Labels
 from weft.spark.outlet import Memory
@@ -156,7 +156,7 @@ def advice(error: Exception) -> str:
 def told(error: Exception) -> str:
     """What went wrong in a stream, as a sentence: the innermost error of those that Spark tells before the plan."""
     causes = RAISED.findall(str(error).partition("=== Streaming Query ===")[0])
-    text = (causes[-1] if causes else reason(error)).strip()
+    text = with_file(str(error), (causes[-1] if causes else reason(error)).strip())
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

@@ -16,6 +16,7 @@ from weft.errors import RunError
 from weft.io.files import exists, filesystem
 from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
+from weft.io.sources import reason
 from weft.spark.batch import QUERY, Part
 from weft.spark.staging import staged
 
@@ -48,7 +49,8 @@ def told() -> Iterator[None]:
             raise
         raise RunError(f"{sentence[1].strip()} Nothing was written.") from error
     except Py4JJavaError as error:
-        cause = str(error.java_exception).strip().splitlines()[0]
+        first = str(error.java_exception).strip().splitlines()[0]
+        cause = reason(error) if "error while reading file" in first else first
         hint = "Nothing was written. Check that the sources are readable and complete, then run again."
         raise RunError(f"Spark could not finish the run: {cause}. {hint}") from error
 
