@@ -86,8 +86,8 @@ def report(spark: SparkSession, case: Case, verdicts: list[Verdict], tally: Tall
         name = signature(small, why)
         if name not in tally.failures:
             print(f"\n{name}\n{shown(small, why)}", file=asked.tell, flush=True)
-            place = f"{place}: {keep(small, why, name, asked.folder)}"
-        tally.failures.setdefault(name, []).append(place)
+            tally.failures[name] = [f"{keep(small, why, name, asked.folder)}"]
+        tally.failures[name].append(place)
 
 
 def smallest(spark: SparkSession, case: Case, verdict: Verdict, seconds: float) -> tuple[Case, Verdict]:

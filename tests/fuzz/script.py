@@ -13,7 +13,7 @@ from tests.fuzz.shrink import CALL, QUICK
 from tests.fuzz.table import COLUMNS, rows_of
 from tests.fuzz.text import spark_text, weft_text
 
-VARYING = re.compile(r"'[^']*'|\d+|\[[^]]*\]|`[^`]*`|#\w+|weft_\w+")
+VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d+|\[[^]]*\]|`[^`]*`|#\w+|weft_\w+")
 HEAD = '''"""{title}"""
 import datetime
 import tempfile
@@ -46,7 +46,8 @@ def rough(case: Case, verdict: Verdict) -> str:
     if verdict.outcome != DIFFERENT:
         return signature(case, verdict)
     kind = "columns" if verdict.detail.startswith("columns") else "rows"
-    return f"{case.run.kind} {kind}{old_times(case)} {sorted(name for name in unusual(case) if 'Type' in name or 'case' in name)}"
+    meant = sorted(name for name in unusual(case) if "Type" in name or "case" in name)
+    return f"{case.run.kind} {kind}{old_times(case)} {meant}"
 
 
 def old_times(case: Case) -> str:
