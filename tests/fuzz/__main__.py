@@ -69,7 +69,9 @@ def usual(case: Case, words: str) -> Case:
     """The case with some settings left as they are."""
     left = [word for word in words.split(",") if word]
     kept = {name: value for name, value in case.settings.items() if not any(word in name for word in left)}
-    return replace(case, settings=kept, names={} if "names" in left else case.names)
+    case_counts = "spark.sql.caseSensitive" in kept
+    names = {role: name for role, name in case.names.items() if case_counts or name not in ("X", "K")}
+    return replace(case, settings=kept, names={} if "names" in left else names)
 
 
 def report(spark: SparkSession, case: Case, verdicts: list[Verdict], tally: Tally, asked: argparse.Namespace) -> None:
@@ -84,8 +86,8 @@ def report(spark: SparkSession, case: Case, verdicts: list[Verdict], tally: Tall
         name = signature(small, why)
         if name not in tally.failures:
             print(f"\n{name}\n{shown(small, why)}", file=asked.tell, flush=True)
-            place = f"{place}: {keep(small, why, name, asked.folder)}"
-        tally.failures.setdefault(name, []).append(place)
+            tally.failures[name] = [f"{keep(small, why, name, asked.folder)}"]
+        tally.failures[name].append(place)
 
 
 def smallest(spark: SparkSession, case: Case, verdict: Verdict, seconds: float) -> tuple[Case, Verdict]:

@@ -13,7 +13,7 @@ from tests.fuzz.shrink import CALL, QUICK
 from tests.fuzz.table import COLUMNS, rows_of
 from tests.fuzz.text import spark_text, weft_text
 
-VARYING = re.compile(r"'[^']*'|\d+|\[[^]]*\]|`[^`]*`|#\w+|weft_\w+")
+VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d+|\[[^]]*\]|`[^`]*`|#\w+|weft_\w+")
 HEAD = '''"""{title}"""
 import datetime
 import tempfile
@@ -37,7 +37,7 @@ def signature(case: Case, verdict: Verdict) -> str:
     asked = sorted({call[:-1] for query in case.queries for item in query.items for call in CALL.findall(item.sql)})
     spelled = sorted({query.window.spelling for query in case.queries})
     kind = "columns" if verdict.detail.startswith("columns") else "rows"
-    what = f"{kind} of {', '.join(asked)} [{', '.join(spelled)}]"
+    what = f"{kind} of {', '.join(asked)} [{', '.join(spelled)}]{old_times(case)}"
     return f"{case.run.kind} {verdict.outcome} {what} under {unusual(case)}"
 
 
@@ -46,7 +46,13 @@ def rough(case: Case, verdict: Verdict) -> str:
     if verdict.outcome != DIFFERENT:
         return signature(case, verdict)
     kind = "columns" if verdict.detail.startswith("columns") else "rows"
-    return f"{case.run.kind} {kind} {sorted(name for name in unusual(case) if 'Type' in name or 'case' in name)}"
+    meant = sorted(name for name in unusual(case) if "Type" in name or "case" in name)
+    return f"{case.run.kind} {kind}{old_times(case)} {meant}"
+
+
+def old_times(case: Case) -> str:
+    """Whether the rows' times lie before 1970."""
+    return " before 1970" if case.shape.origin < 0 else ""
 
 
 def alike(one: Verdict, other: Verdict) -> bool:

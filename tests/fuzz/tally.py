@@ -67,7 +67,7 @@ class Tally:
             lines += ["", title, *(f"  {count:6} {text}" for text, count in counts.most_common(SHOWN))]
         lines += ["", "drawn, compared"]
         lines += [f"  {count:6} {self.compared[name]:6} {name}" for name, count in sorted(self.drawn.items())]
-        lines += ["", "failures", *(f"  {len(places):4} × {name}\n         {places[0]}"
+        lines += ["", "failures", *(f"  {name}\n      {', '.join(places[:6])}"
                                     for name, places in self.failures.items())]
         return "\n".join(lines)
 
