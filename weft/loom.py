@@ -128,6 +128,7 @@ class Loom:
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
+        self._checker.settings.check()
         feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
         files = locate_files(str(data), format, options) if not feed and isinstance(data, str | PathLike) else None
         frame, arriving = opened(self.spark, name, files or feed or data, schema)
@@ -255,7 +256,7 @@ class Loom:
         report = () if sink is None else write(self.spark, parts, sink_of(sink), tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report, read)
+        return Results(parts, report, read, self._checker.settings.check)
 
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
@@ -368,6 +369,7 @@ class Loom:
         return str(self.spark.conf.get(setting)).lower() == "true"
 
     def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
+        self._checker.settings.check()
         wanted = list(self._queries) if names is None else list(dict.fromkeys(names))
         for name in wanted:
             if name not in self._queries:
