@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         QueryError,
         RefusedError,
         RunError,
+        SettingError,
         SourceError,
         WeftError,
     )
@@ -36,6 +37,7 @@ _HOMES = {
     "QueryError": "weft.errors",
     "RefusedError": "weft.errors",
     "RunError": "weft.errors",
+    "SettingError": "weft.errors",
     "SourceError": "weft.errors",
     "WeftError": "weft.errors",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "QueryError",
     "RefusedError",
     "RunError",
+    "SettingError",
     "SourceError",
     "TrackClusterCenters",
     "UserAggregate",

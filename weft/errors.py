@@ -53,6 +53,14 @@ class AggregateError(WeftError):
         super().__init__(f"aggregate '{aggregate}': {reason}" + (f" {hint}" if hint else ""))
 
 
+class SettingError(WeftError):
+    """A setting of the Spark session under which answers would not be Spark's: which, why, and what to do."""
+
+    def __init__(self, setting: str, reason: str, hint: str):
+        self.setting, self.reason, self.hint = setting, reason, hint
+        super().__init__(f"setting '{setting}' {reason} {hint}")
+
+
 class PlanError(WeftError):
     """A plan that breaks an invariant or a choice that is not legal."""
 

@@ -131,6 +131,7 @@ class Loom:
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
+        self._checker.settings.check()
         feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
         located = not feed and isinstance(data, str | PathLike)
         files = locate_files(str(data), format, options, schema is not None) if located else None
@@ -264,7 +265,7 @@ class Loom:
         report = () if target is None else write(self.spark, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report, read)
+        return Results(parts, report, read, self._checker.settings.check)
 
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
@@ -386,4 +387,5 @@ class Loom:
         return found
 
     def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
+        self._checker.settings.check()
         return choose(self._queries, names)

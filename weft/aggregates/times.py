@@ -10,7 +10,7 @@ UNASKED = Lowered((ROWS,), "NULL")
 
 def instant(time: str, kind: str) -> tuple[str, str]:
     """Spark SQL for an event time as the timestamp that Spark's own window() makes of it, and its type."""
-    return (time, kind) if kind in ("timestamp", "timestamp_ntz") else (f"CAST({time} AS TIMESTAMP)", "timestamp")
+    return (time, kind) if kind in ("timestamp", "timestamp_ntz") else (f"CAST({time} AS TIMESTAMP_LTZ)", "timestamp")
 
 
 def lower_times(time: str, kind: str) -> Lowered:

@@ -41,7 +41,7 @@ def delay_of(spark: SparkSession, text: str, what: str) -> int:
     """An interval such as '10 minutes' in milliseconds, read by Spark."""
     words = text if text.lower().startswith("interval") else f"INTERVAL {text}"
     try:
-        found = spark.sql(f"SELECT unix_millis(TIMESTAMP'1970-01-01 00:00:00Z' + {words})").first()
+        found = spark.sql(f"SELECT unix_millis(TIMESTAMP_LTZ'1970-01-01 00:00:00Z' + {words})").first()
     except Exception as error:
         raise SourceError(f"{what} is '{text}', which is no interval: write '10 minutes' or '1 day'.") from error
     if found is None or found[0] is None or found[0] < 0:

@@ -79,10 +79,12 @@ def texts(names: Sequence[str]) -> Column:
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
-    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = ()):
+    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
+                 check: Callable[[], None] = lambda: None):
         self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
         self.report, self.sources = report, sources
+        self._check = check  # answers are made when they are asked for, and must mean what their slices meant
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -91,6 +93,7 @@ class Results(Mapping[str, DataFrame]):
 
     def __getitem__(self, name: str) -> DataFrame:
         part, asked = self._home[name]
+        self._check()
         for slices in (*part.above, part.slices):
             if not any(slices is kept for kept in self._kept):
                 self._kept.append(slices.persist())

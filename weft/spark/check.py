@@ -20,6 +20,7 @@ from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import Bound
 from weft.spark.functions import Functions
+from weft.spark.settings import Settings
 from weft.sql import Parsed
 from weft.sql.copied import copied_text
 from weft.sql.identity import Expressions
@@ -43,6 +44,7 @@ class Checker:
         self._outputs: dict[tuple, Names] = {}
         self._expressions = Expressions()
         self._functions = Functions(spark)
+        self.settings = Settings(spark)
         self._sortable: set[str] = set()
 
     @property
@@ -136,6 +138,7 @@ class Checker:
         self._outputs[parsed.shape.exact if hangs else parsed.shape.loose] = outputs
 
     def _analyse_anew(self, parsed: Parsed) -> Names:
+        self.settings.check()  # a shape that is known holds for the settings that the loom has met
         query = parsed.query
         try:
             schema = self.sql(query.source, parsed.probe).schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 
@@ -49,7 +50,12 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
 
 def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
     """The type of a component's answers: that of the slices where a slice lends its value, else the component's."""
-    return types[component.columns[0]] if component.monoid in LENDING else DataType.fromDDL(component.type)
+    return types[component.columns[0]] if component.monoid in LENDING else type_named(component.type)
+
+
+def type_named(kind: str) -> DataType:
+    """The type that simpleString names: `timestamp` is a moment, whatever the session reads in that word."""
+    return DataType.fromDDL(re.sub(r"\btimestamp\b(?!:)", "timestamp_ltz", kind))
 
 
 def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:

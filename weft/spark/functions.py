@@ -21,6 +21,7 @@ from weft.aggregates.laws import ROUNDING
 from weft.aggregates.monoid import MONOIDS, State
 from weft.errors import AggregateError
 from weft.model.query import CALL, KEY, WINDOW, Call, Query
+from weft.spark.final import type_named
 from weft.sql.render import SOURCE, can_be_called, quoted, window_call
 
 ARROW_UDF: Any = F.arrow_udf  # its stubs do not know that a function's own type hints tell what kind it is
@@ -40,7 +41,7 @@ class Functions:
         """Make an aggregate known by its name, and by another name over lists of rows."""
         self.definitions[definition.name] = definition
         over_lists = f"weft_{uuid4().hex}"
-        self.spark.udf.register(over_lists, ARROW_UDF(over_each_list(definition), definition.returns))
+        self.spark.udf.register(over_lists, ARROW_UDF(over_each_list(definition), type_named(definition.returns)))
         self._over_lists[definition.name] = over_lists
         self.claim()
 
@@ -49,7 +50,7 @@ class Functions:
         owned = OWNERS.setdefault(self.spark, {})
         for name, definition in self.definitions.items():
             if owned.get(name) is not definition:
-                self.spark.udf.register(name, ARROW_UDF(over_rows(definition), definition.returns))
+                self.spark.udf.register(name, ARROW_UDF(over_rows(definition), type_named(definition.returns)))
                 owned[name] = definition
 
     def drop(self) -> None:

@@ -24,7 +24,7 @@ def measure_keys(frame: DataFrame, where: str | None, time: str, key_sets: Seque
     """The statistics of many groupings of the same rows, in one job; of less than all rows they are estimates."""
     rows = frame.where(where) if where else frame
     sample = rows.sample(fraction, SEED) if fraction < 1 else rows
-    at = F.unix_micros(F.expr(time).cast("timestamp"))
+    at = F.unix_micros(F.expr(time).cast("timestamp_ltz"))
     found = sample.agg(F.count(F.lit(1)), F.max(at) - F.min(at), *map(distinct, key_sets)).first()
     assert found is not None
     count, span, *keys = found

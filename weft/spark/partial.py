@@ -20,9 +20,12 @@ MARK, VALUE, PLACE, PASSES = "__weft_mark_{}", "__weft_value_{}", "__weft_place_
 
 
 def micros(time: str, kind: str) -> str:
-    """Spark SQL for a time as microseconds since the epoch; local times count as if they were UTC."""
+    """Spark SQL for a time as microseconds since the epoch; local times count as if they were UTC.
+
+    Where the session reads TIMESTAMP as a local time, Spark's window() still takes dates and texts for moments.
+    """
     if kind != "timestamp_ntz":
-        return f"unix_micros(CAST({time} AS TIMESTAMP))"
+        return f"unix_micros(CAST({time} AS TIMESTAMP_LTZ))"
     # Spark has no direct way from a local timestamp to its microseconds that leaves the session's zone out.
     since = f"CAST(({time}) - TIMESTAMP_NTZ'1970-01-01 00:00:00' AS INTERVAL SECOND)"
     return f"CAST(CAST({since} AS DECIMAL(20, 6)) * 1000000 AS BIGINT)"

@@ -51,7 +51,7 @@ class Samples:
         """Count the keys of some sets of columns in the first rows of a source."""
         # Time may be a text that no cast can read in rows that a query does not let pass.
         try:
-            found = measure_keys(self.frames[source].limit(ROWS), None, f"try_cast({time} AS TIMESTAMP)", sets)
+            found = measure_keys(self.frames[source].limit(ROWS), None, f"try_cast({time} AS TIMESTAMP_LTZ)", sets)
         except (PySparkException, Py4JJavaError):
             return  # a source that cannot be read is the run's to tell; until then nothing is known of it
         self.found |= {(source, time, frozenset(keys)): each for keys, each in zip(sets, found, strict=True)
