@@ -265,7 +265,7 @@ class Loom:
         report = () if target is None else write(self.spark, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report, read, self._checker.settings.check)
+        return Results(parts, report, read, self._checker.settings.pinned())
 
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""

@@ -5,7 +5,7 @@ docs/settings.md has the whole list, with the settings that change no answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -79,6 +79,10 @@ REFUSED = (
 )  # fmt: skip
 
 
+# Nothing that a loom knows of its queries hangs on it: they run in the zone of the run.
+ZONE = "spark.sql.session.timeZone"
+
+
 class Settings:
     """What the session's settings were when a loom first met them: what it knows of its queries holds for these."""
 
@@ -93,11 +97,21 @@ class Settings:
             if found[setting.name].lower() != setting.default.lower():
                 raise SettingError(setting.name, f"is {found[setting.name]}, which changes {setting.changes}, and Weft "
                                    "does not run so.", f"Set it to {setting.default}.")
-        for name, before in self._met.items():
-            if found[name] != before:
-                raise SettingError(name, f"was {before} and is {found[name]} now, and the loom's queries were read "
-                                   "under the old value.", "Set it back, or make a new Loom.")
+        require_same({name: value for name, value in self._met.items() if name != ZONE}, found)
         self._met = found
+
+    def pinned(self) -> Callable[[], None]:
+        """A check that no setting has changed from now on: the answers of a run must mean what its slices meant."""
+        now = read_settings(self.spark)
+        return lambda: require_same(now, read_settings(self.spark))
+
+
+def require_same(before: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Raise where a setting has another value than before."""
+    for name, value in before.items():
+        if found[name] != value:
+            raise SettingError(name, f"was {value} and is {found[name]} now, and what the loom has read or run so far "
+                               "holds for the old value.", "Set it back, or make a new Loom.")
 
 
 def read_settings(spark: SparkSession) -> dict[str, str]:
