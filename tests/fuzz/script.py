@@ -120,7 +120,7 @@ def run_lines(case: Case) -> list[str]:
 def shown(case: Case, verdict: Verdict) -> str:
     """A failing case in a few lines; the program has its rows too."""
     rows = len(rows_of(case.shape))
-    texts = [f"  {weft_text(query, case.names)}" for query in case.queries]
+    texts = [f"  {weft_text(case.queries[i], case.names)}" for i in verdict.queries if i < len(case.queries)]
     return "\n".join([f"  {verdict.detail[:600]}", f"  {rows} rows, {unusual(case)}, {case.run}", *texts])
 
 
