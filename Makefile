@@ -18,7 +18,7 @@ java:
 	@sh scripts/java.sh
 
 demo: setup               ## run the main job: trades, 40+ queries, Parquet and an HTML report
-	@$(BIN)/python -m weft.demo $(ARGS)
+	@$(BIN)/python -m examples.demo $(ARGS)
 
 JOBS ?= 2
 test: setup               ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
@@ -31,7 +31,7 @@ fuzz: setup               ## draw random queries, settings and runs, compare wit
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 crash: setup              ## kill a stream 30 times and compare its answers with a batch run (ARGS="--kills 100 --seed 2")
-	@$(BIN)/python -m weft.testing.crash $(ARGS)
+	@$(BIN)/python -m tests.crash $(ARGS)
 
 check: $(READY)           ## run ruff and mypy
 	@$(BIN)/ruff check .

@@ -44,7 +44,7 @@ def main() -> None:
 
 def session() -> Any:
     """A local session."""
-    from weft.spark.session import local_session
+    from weft.spark.session.session import local_session
 
     return local_session("argus")
 

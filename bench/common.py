@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 
 import weft
-from weft.demo.trades import Trades, make
+from weft.cli.sample_trades import Trades, make
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, arguments, finish, results_for
 
-from weft.final import Kept, dense_feed
+from weft.final.algorithms import Kept, dense_feed
 
 WINDOWS = (10, 100, 1000, 10_000)
 VALUES = 1 << 24  # places of all keys together, which sets how many keys a window has

@@ -15,9 +15,9 @@ from common import machine, save_json
 from final_page import publish, show
 
 from weft.aggregates.monoid import ADD, MAX, Monoid, State
-from weft.final import ALGORITHMS, Algorithm, Feed, Kept, dense_feed
-from weft.final.bulk import Bulk
-from weft.final.sequential import Sequential
+from weft.final.algorithms import ALGORITHMS, Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms.bulk import Bulk
+from weft.final.algorithms.sequential import Sequential
 
 
 @dataclass(frozen=True)

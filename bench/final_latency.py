@@ -14,10 +14,10 @@ import numpy as np
 from final_common import KINDS, MEMBERS, Kind, filled, quiet
 
 from weft.aggregates.monoid import State
-from weft.final import Algorithm, Feed, Kept, dense_feed
-from weft.final.jit import Kernel, compile_kernel
-from weft.final.sequential import Sequential
-from weft.final.values import COMBINES
+from weft.final.algorithms import Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms.jit import Kernel, compile_kernel
+from weft.final.algorithms.sequential import Sequential
+from weft.final.algorithms.values import COMBINES
 
 WINDOWS = (16, 256, 4096)
 FOLDED = tuple(kind for kind in KINDS if kind.name in ("sum int64", "max float64"))

@@ -29,8 +29,8 @@ from final_common import (
     work_of,
 )
 
-from weft.final import Algorithm, Kept
-from weft.final.bulk import Bulk
+from weft.final.algorithms import Algorithm, Kept
+from weft.final.algorithms.bulk import Bulk
 
 ALL = (1, 4, 16, 64, 256, 1024)  # all ranges from 1 to this
 EVEN = (10, 100, 1000)  # so many ranges, evenly spaced

@@ -19,8 +19,8 @@ from final_common import FLOAT, MEMBERS, arguments, finish, results_for, settle_
 from final_page import refuse_broken
 
 from weft.aggregates.monoid import ADD
-from weft.final import Algorithm, dense_feed
-from weft.final.bulk import Bulk
+from weft.final.algorithms import Algorithm, dense_feed
+from weft.final.algorithms.bulk import Bulk
 
 BOUND = 1e-12
 PIECE = 1_000_000  # slices a call

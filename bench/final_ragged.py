@@ -17,9 +17,9 @@ import numpy as np
 from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, results_for, settle_allocator
 
 from weft.aggregates.monoid import State
-from weft.final import Algorithm, Feed, dense_feed
-from weft.final.bulk import Bulk
-from weft.final.fold import TILE
+from weft.final.algorithms import Algorithm, Feed, dense_feed
+from weft.final.algorithms.bulk import Bulk
+from weft.final.fold.dense import TILE
 
 MINUTES, CHUNK, ALL_KEYS = 1440, 1000, 100_000
 FEW = 100  # keys that members fold which read by index without a table

@@ -31,7 +31,7 @@ from final_common import (
 from final_latency import latency
 from final_tables import AIM_WINDOWS, AIMS, way_of
 
-from weft.final.bulk import TILE
+from weft.final.algorithms.bulk import TILE
 
 WINDOWS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 QUICK = (16, 1024)

@@ -117,7 +117,7 @@ def measure_round(spark: Any, case: Case, path: Path) -> dict[str, dict[str, flo
 
 def session(path: Path) -> Any:
     """A local session on all cores that knows the trades."""
-    from weft.spark.session import local_session
+    from weft.spark.session.session import local_session
 
     spark = local_session("many windows")
     spark.read.parquet(str(path)).createOrReplaceTempView("trades")

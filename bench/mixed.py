@@ -64,7 +64,7 @@ def main() -> None:
 def prepared(rows: int) -> tuple[Any, Any]:
     """A session with the trades, and a loom over them."""
     from weft import Loom
-    from weft.spark.session import local_session
+    from weft.spark.session.session import local_session
 
     spark, path = local_session("bench"), str(uniform_trades(rows))
     spark.read.parquet(path).createOrReplaceTempView("trades")

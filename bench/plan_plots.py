@@ -22,7 +22,7 @@ from plots import (
     round_values,
 )
 
-from weft.demo.svg import Scale, element, text
+from examples.demo.svg import Scale, element, text
 
 __all__ = ["Area", "Line", "picture"]
 MOST_TICKS = 9

@@ -18,7 +18,7 @@ import numpy as np
 from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, say
 
 from weft.aggregates.monoid import ADD, MAX, Monoid
-from weft.final import ALGORITHMS, Algorithm
+from weft.final.algorithms import ALGORITHMS, Algorithm
 from weft.local.run import Rows, cut, run_tree
 from weft.model.window import Window
 from weft.optimize.problem import price

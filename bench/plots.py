@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from weft.demo.svg import Scale, element, hover, text
+from examples.demo.svg import Scale, element, hover, text
 
 PANEL, TALL = 430, 300  # a panel's outside width, and its plotting area's height
 LEFT, RIGHT, TOP, BELOW = 58, 14, 56, 44

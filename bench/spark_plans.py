@@ -66,7 +66,7 @@ def finish(found: list[dict[str, Any]], options: argparse.Namespace) -> None:
 def weave(rows: int) -> Any:
     """A loom with the trades and all queries."""
     from weft import Loom
-    from weft.spark.session import local_session
+    from weft.spark.session.session import local_session
 
     loom = Loom(local_session("bench"))
     loom.source("trades", str(uniform_trades(rows, keys=100)), time="ts")

@@ -29,9 +29,9 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.io.arrivals import TIME
-from weft.spark.session import local_session
-from weft.spark.start import PARTITIONS
-from weft.spark.stream import SETTINGS, slices_of
+from weft.spark.session.session import local_session
+from weft.spark.stream.start import PARTITIONS
+from weft.spark.stream.flow import SETTINGS, slices_of
 from weft.stages.build import build
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key

@@ -34,31 +34,31 @@ from weft.model.workload import Bound, choose
 from weft.optimize import OPTIMIZERS
 from weft.optimize.account import account_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
-from weft.spark.batch import Part, Results, Watching, parts_of, unwatched
-from weft.spark.check import Checker, refuse_large
-from weft.spark.checkpoint import open_checkpoint
-from weft.spark.connect import refuse_out_of_reach
-from weft.spark.counted_stream import require_countable
-from weft.spark.functions import check_name, check_partials
-from weft.spark.guard import claim_letters, guard_run, guard_stream, inputs_of
-from weft.spark.incremental import Keeper
-from weft.spark.listings import Listings
-from weft.spark.measure import measure_scan
-from weft.spark.observe import Watches
-from weft.spark.outlet import Receiver, require_free
-from weft.spark.partial import run_partial
-from weft.spark.running import Stream
-from weft.spark.samples import Recalled, Samples
-from weft.spark.schema import schema_of
-from weft.spark.session import active_or_local
-from weft.spark.sink import silent, told, write
-from weft.spark.snapshot import refuse_counting, require_files, require_store, snapshot_of
-from weft.spark.start import Wanted, page_of, start_stream
-from weft.spark.verify import Verification, verify
-from weft.spark.workers import require_workers
+from weft.spark.batch.run import Part, Results, Watching, parts_of, unwatched
+from weft.spark.bind.check import Checker, refuse_large
+from weft.spark.stream.checkpoint import open_checkpoint
+from weft.spark.session.connect import refuse_out_of_reach
+from weft.spark.stream.row_windows import require_countable
+from weft.spark.bind.functions import check_name, check_partials
+from weft.spark.write.guard import claim_letters, guard_run, guard_stream, inputs_of
+from weft.spark.incremental.run import Keeper
+from weft.spark.bind.listings import Listings
+from weft.spark.statistics.measure import measure_scan
+from weft.spark.statistics.observe import Watches
+from weft.spark.stream.sinks import Receiver, require_free
+from weft.spark.stages.partial import run_partial
+from weft.spark.stream.handle import Stream
+from weft.spark.statistics.samples import Recalled, Samples
+from weft.spark.bind.schema import schema_of
+from weft.spark.session.session import active_or_local
+from weft.spark.write.write import silent, told, write
+from weft.spark.incremental.snapshot import refuse_counting, require_files, require_store, snapshot_of
+from weft.spark.stream.start import Wanted, page_of, start_stream
+from weft.spark.batch.verify import Verification, verify
+from weft.spark.session.workers import require_workers
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
-from weft.stages.definition import PartialStage
+from weft.model.stages import PartialStage
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tests.fuzz.rows import differing
 from tests.fuzz.runs import World
 from tests.fuzz.text import aliased
 from weft.errors import RunError, WeftError
-from weft.spark.session import set_for_a_while
+from weft.spark.session.session import set_for_a_while
 
 EQUAL, REFUSED, INVALID, RAISED = "equal", "refused by Weft", "refused by both", "raised by both"
 DIFFERENT, CRASH, UNREFUSED = "DIFFERENT", "CRASH", "ANSWERED THOUGH SPARK DOES NOT"

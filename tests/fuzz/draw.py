@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.fuzz.case import Case, Run, Shape
 from tests.fuzz.expressions import Drawer, Folded
 from tests.fuzz.queries import KEYS, PLAIN_KEYS, draw_query, draw_window
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 from weft.optimize import OPTIMIZERS
 
 KINDS = ("batch", "sink", "incremental", "stream")

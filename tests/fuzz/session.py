@@ -8,7 +8,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from tests.fixtures.java import JAVA
-from weft.spark.session import local_session, quiet_loggers
+from weft.spark.session.session import local_session, quiet_loggers
 
 # What makes small jobs quick, and nothing that hides an error.
 OPTIONS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g",

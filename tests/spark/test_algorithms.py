@@ -9,9 +9,9 @@ import pytest
 
 from weft import Loom
 from weft.errors import PlanError
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 from weft.final.choose import folding
-from weft.spark.verify import compare, numbered
+from weft.spark.batch.verify import compare, numbered
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, symbol string, price double, volume bigint, amount decimal(30,2), ok boolean"

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from weft import CheckError, Loom, QueryError, RefusedError, SourceError, WeftError
 from weft.errors import RunError
-from weft.spark import sink as sinks
+from weft.spark.write import write as sinks
 
 MINUTE = dt.timedelta(minutes=1)
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)

@@ -6,7 +6,7 @@ from dataclasses import astuple
 from math import isfinite
 from tempfile import gettempdir
 
-from weft.spark import calibrate
+from weft.calibrate import spark as calibrate
 
 
 def test_spark_is_measured(spark, monkeypatch, tmp_path):

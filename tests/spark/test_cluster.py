@@ -32,7 +32,7 @@ from tests.spark.test_workers import (
     plain_environment,
     python,
 )
-from weft.spark.ship import package_zip
+from weft.spark.session.package_zip import package_zip
 
 pytestmark = pytest.mark.long
 CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")  # what a client of Spark Connect imports

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from weft.testing.crash.child import finish
-from weft.testing.crash.run import crash
+from tests.crash.child import finish
+from tests.crash.run import crash
 
 pytestmark = pytest.mark.long
 

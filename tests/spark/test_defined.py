@@ -16,10 +16,10 @@ from weft import AggregateError, CheckError, Loom, PlainAggregate, RefusedError,
 from weft.cli.init import create_project
 from weft.cli.main import app
 from weft.errors import PlanError
-from weft.spark.differential import differences
-from weft.testing.aggregates import Longest, Parity, Spread, Weighted
-from weft.testing.queries import queries
-from weft.testing.tables import SCHEMA, Shape, rows_of, shapes
+from tests.harness.differential import differences
+from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
+from tests.strategies.queries import queries
+from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 ANCHORS = [(100.0, 0.0), (104.0, 300.0), (108.0, 900.0)]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from weft import Loom
 from weft.optimize.groupings import may_derive
-from weft.spark.differential import differences
-from weft.testing.queries import queries, related_queries
-from weft.testing.tables import SCHEMA, Shape, rows_of, shapes
+from tests.harness.differential import differences
+from tests.strategies.queries import queries, related_queries
+from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
 
 BATCH = 6
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from weft import Loom
-from weft.spark.differential import differences
+from tests.harness.differential import differences
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

@@ -12,9 +12,9 @@ from weft.aggregates.sketches import marked
 from weft.errors import QueryError, RefusedError, RunError
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.optimize import predicates
-from weft.spark.differential import differences
+from tests.harness.differential import differences
 from weft.stages.build import build
-from weft.testing.tables import SCHEMA, Shape, rows_of
+from tests.strategies.tables import SCHEMA, Shape, rows_of
 
 W = "window(ts, '10 minutes', '3 minutes')"
 NUMBERS = ("t", "n", "f", "x", "d")

@@ -23,11 +23,11 @@ from weft import Loom, SourceError
 from weft.catalog import kept
 from weft.catalog.database import FILE, open_catalog
 from weft.errors import RunError
-from weft.spark import incremental as runs
-from weft.spark import shelf
-from weft.spark.differential import collect, compare
-from weft.spark.fingerprint import settings_of
-from weft.spark.session import set_for_a_while
+from weft.spark.incremental import run as runs
+from weft.spark.incremental import slice_cache as shelf
+from tests.harness.differential import collect, compare
+from weft.spark.incremental.fingerprint import settings_of
+from weft.spark.session.session import set_for_a_while
 
 NOON = 1_709_294_400_000_000
 MINUTE = 60_000_000
@@ -306,7 +306,7 @@ def killing(real: Callable, nth: int) -> Callable:
 RUNNER = """
 import sys
 from weft import Loom
-from weft.spark.session import local_session
+from weft.spark.session.session import local_session
 store, data, sql, java = sys.argv[1:]
 spark = local_session("killed", cores="1", **{"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "512m",
                                               "spark.sql.session.timeZone": "UTC",

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.aggregates.component import Lift
-from weft.spark.cut import brought
+from weft.spark.stream.partial import brought
 from weft.stages.build import build
-from weft.testing.queries import folded, related_queries
-from weft.testing.tables import SCHEMA, Shape, rows_of
+from tests.strategies.queries import folded, related_queries
+from tests.strategies.tables import SCHEMA, Shape, rows_of
 
 
 def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):

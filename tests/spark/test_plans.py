@@ -10,7 +10,7 @@ from weft import Loom
 from weft.errors import PlanError
 from weft.model.statistics import Statistics
 from weft.optimize import OPTIMIZERS
-from weft.spark.verify import compare, numbered
+from weft.spark.batch.verify import compare, numbered
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint"

@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 
 from weft import Loom
-from weft.spark.differential import differences
-from weft.spark.verify import compare, numbered
+from tests.harness.differential import differences
+from weft.spark.batch.verify import compare, numbered
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

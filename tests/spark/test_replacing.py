@@ -10,7 +10,7 @@ import pytest
 from weft import Loom
 from weft.errors import RunError
 from weft.io.sinks import Sink
-from weft.spark.owned import MARK
+from weft.spark.write.owned import MARK
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SUM = "SELECT k, window.end AS at, sum(x) AS s FROM t GROUP BY k, window(ts, '5 minutes')"

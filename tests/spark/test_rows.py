@@ -20,8 +20,8 @@ from weft.catalog.nodes import nodes
 from weft.catalog.registrations import registrations
 from weft.catalog.statistics import statistics
 from weft.model.window import rows_window
-from weft.spark.differential import differences
-from weft.testing.aggregates import Spread, Weighted
+from tests.harness.differential import differences
+from tests.strategies.aggregates import Spread, Weighted
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "k string, ts timestamp, price double, volume bigint, d decimal(12,2), tags map<string,int>"

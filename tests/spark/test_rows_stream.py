@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.test_rows import NOON, SCHEMA, rows_of
 from weft import Loom
-from weft.spark.figures import figures_of
+from weft.spark.stream.progress import figures_of
 
 SPAN = 40  # seconds that the rows of a trigger cover, half of which the next ones cover too
 ITEMS = "window.start AS b, window.end AS e, sum(d) AS s, count(DISTINCT volume) AS v"

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from weft import Loom, SettingError
-from weft.spark.differential import differences
-from weft.spark.session import set_for_a_while
-from weft.spark.settings import HONOURED, REFUSED, ZONE
+from tests.harness.differential import differences
+from weft.spark.session.session import set_for_a_while
+from weft.spark.session.settings import HONOURED, REFUSED, ZONE
 
 WINDOW = "window({}, '1 hour', '20 minutes')"
 # Around the hour that New York leaves out on 10 March 2024.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft import Loom
-from weft.spark.differential import collect, compare
+from tests.harness.differential import collect, compare
 
 # In this order a looser shape gave the second of each group the first one's type or name.
 OUTPUTS = (

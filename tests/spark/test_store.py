@@ -15,7 +15,7 @@ from weft.catalog.registrations import registrations
 from weft.catalog.statistics import Origin, statistics
 from weft.catalog.store import CatalogWarning
 from weft.errors import CatalogError, QueryError
-from weft.spark.measure import measure_keys
+from weft.spark.statistics.measure import measure_keys
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 HOUR = 3600 * 10**6

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from weft import Loom
 from weft.errors import PlanError, RunError, SourceError, StreamWarning
 from weft.optimize.groupings import may_derive
-from weft.spark.cut import is_cut_in_workers
-from weft.spark.differential import collect, compare
-from weft.testing.arrivals import arrive, marker
-from weft.testing.queries import folded, related_queries
-from weft.testing.tables import SCHEMA, Shape, rows_of
+from weft.spark.stream.partial import is_cut_in_workers
+from tests.harness.differential import collect, compare
+from tests.strategies.arrivals import arrive, marker
+from tests.strategies.queries import folded, related_queries
+from tests.strategies.tables import SCHEMA, Shape, rows_of
 
 DELAY = timedelta(seconds=4)
 TRADES = "ts timestamp, symbol string, venue string, price double, size bigint"
@@ -65,9 +65,9 @@ def answers(spark, loom: Loom, sink: Path) -> dict:
 @pytest.fixture(params=["spark", "workers"])
 def cutting(request, monkeypatch):
     """What queries ask so that Spark's aggregation, or the workers, cut the stream into slices."""
-    monkeypatch.setattr("weft.spark.cut.MOST_LIFTED", 10_000)
+    monkeypatch.setattr("weft.spark.stream.partial.MOST_LIFTED", 10_000)
     found = []
-    monkeypatch.setattr("weft.spark.stream.is_cut_in_workers",
+    monkeypatch.setattr("weft.spark.stream.flow.is_cut_in_workers",
                         lambda stage: found.append(is_cut_in_workers(stage)) or found[-1])
     yield folded() if request.param == "workers" else None
     assert request.param == "spark" or all(found)

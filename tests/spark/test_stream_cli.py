@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from weft.cli.main import app
-from weft.spark.figures import KEYS
+from weft.spark.stream.progress import KEYS
 
 PROJECT = """
 [sources.trades]

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import weft
 from tests.fixtures.java import JAVA
 from weft.cli.main import app
-from weft.spark.ship import package_zip
+from weft.spark.session.package_zip import package_zip
 
 PACKAGE = Path(weft.__file__).parent
 MASTER = "local-cluster[2,1,2048]"
@@ -51,7 +51,7 @@ def note(what, which):
     os.close(file)
 
 def watch(event, args):
-    if event == "exec" and getattr(args[0], "co_filename", "").endswith("weft/final/partition.py"):
+    if event == "exec" and getattr(args[0], "co_filename", "").endswith("weft/final/fold/partition.py"):
         note("load", args[0].co_filename)
     elif event == "import" and args[0].partition(".")[0] in ("numba", "llvmlite"):
         note("compiler", args[0])
@@ -252,7 +252,7 @@ def test_answers_equal_sparks_own(run: Run, case: str) -> None:
 @pytest.mark.parametrize("case", ("installed", "read_only"))
 def test_workers_load_the_weft_that_is_installed(run: Run, root: Path, case: str) -> None:
     loaded = {note.which for note in run.noted("load") if note.worker and note.environment == case}
-    assert loaded == {str(site(root / case) / "weft/final/partition.py")}
+    assert loaded == {str(site(root / case) / "weft/final/fold/partition.py")}
 
 
 def test_workers_without_weft_load_it_from_the_zip_and_else_fail(run: Run) -> None:
@@ -272,7 +272,7 @@ def test_no_process_writes_beside_weft_or_in_home(run: Run) -> None:
 
 
 def test_the_watch_is_not_blind(root: Path, tmp_path: Path) -> None:
-    code = "import contextlib, os, weft.final.partition\nwith contextlib.suppress(ImportError): import numba.core\n"
+    code = "import contextlib, os, weft.final.fold.partition\nwith contextlib.suppress(ImportError): import numba.core\n"
     code += "os.mkdir(os.path.expanduser('~/folder'))\nopen(os.path.expanduser('~/file'), 'wb')"
     home = tmp_path / "home"
     home.mkdir()

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.final.past import levels_for
+from weft.final.state.history import levels_for
 from weft.io.formats import is_remote
-from weft.spark import carry, shell, unpack
-from weft.spark.ship import carried, pickled
+from weft.spark.session import by_value as carry
+from weft.spark.stream import processor as shell
+from weft.spark.stream import unpack
+from weft.spark.session.package_zip import carried, pickled
 
 WITHOUT_WEFT = '''
 import pickle, sys
@@ -43,7 +45,7 @@ def test_a_carried_function_brings_weft_to_a_process_that_has_none(tmp_path):
     (tmp_path / "function").write_bytes(pickled(carried(levels_for)))
     command = [sys.executable, "-I", "-c", WITHOUT_WEFT, str(tmp_path / "function"), str(links)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.stdout.split(), done.stderr) == (["weft.final.past", "weft/__init__.py"], "")
+    assert (done.stdout.split(), done.stderr) == (["weft.final.state.history", "weft/__init__.py"], "")
 
 
 def test_a_carried_function_is_itself_where_weft_is():

@@ -48,6 +48,6 @@ def test_files_stay_readable(path):
 def test_a_worker_imports_kernels_without_spark_or_sql():
     """What a worker imports decides how long its first batch waits."""
     heavy = "{'pyspark', 'sqlglot', 'numba', 'pandas'}"
-    code = f"import sys, weft.final.partition; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, weft.final.fold.partition; print(sorted({heavy} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

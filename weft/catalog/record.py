@@ -13,7 +13,7 @@ from weft.catalog.expressions import keep_expression, keep_set
 from weft.catalog.nodes import NodeColumn, Shape, keep_node, place_node, widen
 from weft.catalog.registrations import answered_by
 from weft.stages.build import ScanStages
-from weft.stages.definition import PartialStage
+from weft.model.stages import PartialStage
 
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]

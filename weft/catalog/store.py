@@ -16,7 +16,7 @@ from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_o
 from weft.model.query import Query
 from weft.model.statistics import Statistics
 from weft.stages.build import ScanStages
-from weft.stages.definition import PartialStage
+from weft.model.stages import PartialStage
 from weft.stages.explain import Explanation
 
 

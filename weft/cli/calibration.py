@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.output import Output
-from weft.cost import calibrate as measuring
-from weft.cost.calibrate import Progress
+from weft.calibrate import kernels as measuring
+from weft.calibrate.kernels import Progress
 from weft.cost.figures import (
     Figures,
     FiguresWarning,
@@ -25,7 +25,7 @@ from weft.cost.figures import (
     remove_figures,
 )
 from weft.cost.spark import SparkCosts
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 
 Place = tuple[int, int]
 LEGEND = ("Nanoseconds per answer. In column n × q there are q ranges, the longest of n slices; – is what is not "
@@ -46,8 +46,8 @@ def calibrate(output: Output) -> None:
 
 def spark_costs(report: Progress) -> SparkCosts:
     """What Spark takes here; the session made for it is gone before the algorithms are timed."""
-    from weft.spark.calibrate import calibrate_spark
-    from weft.spark.session import active_or_local
+    from weft.calibrate.spark import calibrate_spark
+    from weft.spark.session.session import active_or_local
 
     spark = active_or_local()
     try:

@@ -20,7 +20,7 @@ from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, read_lines, verdicts, written
 from weft.cli.weaving import weave, weave_all
 from weft.io.sinks import Sink, parse_sink
-from weft.spark.ship import package_zip
+from weft.spark.session.package_zip import package_zip
 
 if TYPE_CHECKING:
     from weft.loom import Loom
@@ -51,7 +51,7 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
 def require_writable(loom: Loom, sink: Sink) -> None:
     """Raises where the project's sink cannot hold what a query gives."""
     # Spark takes a second to import: what needs no Spark must not wait for it.
-    from weft.spark.guard import require_outputs
+    from weft.spark.write.guard import require_outputs
 
     if sink.path is not None:
         require_outputs(loom.spark, sink.format, loom.queries)

@@ -50,6 +50,6 @@ def walk(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
 
 def write_data(folder: Path) -> None:
     """Writes the made-up trades as Parquet, the same each time."""
-    from weft.demo.trades import Trades, make
+    from weft.cli.sample_trades import Trades, make
 
     make(folder, Trades(rows=ROWS, keys=KEYS, hours=HOURS), files=1)

@@ -29,9 +29,9 @@ from weft.server.endpoint import HOST, serving
 
 if TYPE_CHECKING:
     from weft.loom import Loom
-    from weft.spark.figures import Figures
-    from weft.spark.metrics import Meter
-    from weft.spark.running import Stream
+    from weft.spark.stream.progress import Figures
+    from weft.spark.stream.metrics import Meter
+    from weft.spark.stream.handle import Stream
 
 # How soon a signal is obeyed, and how often a view that is told of triggers gets them.
 POLL = 0.5
@@ -109,7 +109,7 @@ def one_trigger(trigger: str | None, once: bool) -> str | None:
 def new_meter(observe: Callable[[Figures], None]) -> Meter:
     """The meter of the stream."""
     # Spark takes a second to import: what needs no Spark must not wait for it.
-    from weft.spark.metrics import Meter
+    from weft.spark.stream.metrics import Meter
 
     return Meter(observe)
 
@@ -127,7 +127,7 @@ def endpoint(table: StreamTable, meter: Meter) -> Iterator[None]:
 
 def watch(loom: Loom, arguments: dict[str, Any], meter: Meter, view: View, tell: Callable[[], bool]) -> None:
     """Runs the stream with the view open until it ends or is asked to; raises where it fails."""
-    from weft.spark.metrics import watching
+    from weft.spark.stream.metrics import watching
 
     with heard() as signals:
         running = loom.start(**arguments)

@@ -64,7 +64,7 @@ def new_loom(project: Project) -> Loom:
     """An empty loom on a session with the project's settings."""
     # Spark takes a second to import: what needs no Spark must not wait for it.
     from weft.loom import Loom
-    from weft.spark.session import local_session
+    from weft.spark.session.session import local_session
 
     return Loom(local_session(project.name, **project.spark), most_values=project.most_values)
 

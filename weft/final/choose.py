@@ -11,13 +11,13 @@ from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import MONOIDS, Monoid
 from weft.cost.figures import Figures, current_figures, kind_of
 from weft.errors import PlanError
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 from weft.final.bags import BY_MONOID
-from weft.final.base import Algorithm, Forced, Types
-from weft.final.disjoint import disjoint
-from weft.final.doubling import doubling
-from weft.final.prefix import prefix
-from weft.final.recalc import recalc
+from weft.final.algorithms.base import Algorithm, Forced, Types
+from weft.final.algorithms.disjoint import disjoint
+from weft.final.algorithms.doubling import doubling
+from weft.final.algorithms.prefix import prefix
+from weft.final.algorithms.recalc import recalc
 
 BY_NAME = {a.card.name: a for a in ALGORITHMS}
 FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}

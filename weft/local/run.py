@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.base import Algorithm, Feed
+from weft.final.algorithms.base import Algorithm, Feed
 from weft.model.edges import progressions
 from weft.model.window import Window
 

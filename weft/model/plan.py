@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.aggregates.component import Component
 from weft.errors import PlanError
-from weft.final.base import Forced
+from weft.final.algorithms.base import Forced
 from weft.model.window import Window
 from weft.model.workload import Bound
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from weft.errors import RunError
 from weft.server.prometheus import CONTENT_TYPE, render
-from weft.spark.figures import Reading, lag, stamp
+from weft.spark.stream.progress import Reading, lag, stamp
 
 HOST = "127.0.0.1"
 Read = Callable[[], Sequence[Reading]]

@@ -19,9 +19,9 @@ from weft.aggregates.component import (
     merging,
 )
 from weft.aggregates.times import instant
-from weft.final.base import Forced
+from weft.final.algorithms.base import Forced
 from weft.final.choose import answered_by, read_by
-from weft.final.layout import algorithms_on, grids
+from weft.final.fold.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
@@ -29,7 +29,7 @@ from weft.model.window import Window
 from weft.model.workload import Bound
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
-from weft.stages.definition import AnswerStage, Asked, Column, FinalStage, PartialStage
+from weft.model.stages import AnswerStage, Asked, Column, FinalStage, PartialStage
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from weft.model.window import TIME, Window, measured
 from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.stages.build import ScanStages, TreeStages
-from weft.stages.definition import FinalStage
+from weft.model.stages import FinalStage
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weft.aggregates.monoid import COMOMENTS, MOMENTS, Monoid, State, types_of
-from weft.final.base import Algorithm, Feed, Kept, dense_feed
-from weft.final.sequential import Sequential
-from weft.final.values import COMBINES
+from weft.final.algorithms.base import Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms.sequential import Sequential
+from weft.final.algorithms.values import COMBINES
 
 
 @dataclass(frozen=True)

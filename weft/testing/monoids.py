@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from weft.aggregates.monoid import Monoid, State, Types
-from weft.final.values import SCALARS, TAGS, Scalar
+from weft.final.algorithms.values import SCALARS, TAGS, Scalar
 
 
 class Affine(NamedTuple):

@@ -16,13 +16,14 @@ from weft.aggregates.defined import define, lower_defined
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import equal, value_at
 from weft.errors import PlanError
-from weft.final import ALGORITHMS, recalc
+from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms import recalc
 from weft.final.choose import UNCOMPILED, assign, folding, forced_pairs
-from weft.final.partition import fold_partition
+from weft.final.fold.partition import fold_partition
 from weft.model.window import Window
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import final_stage
-from weft.testing.aggregates import Longest, Parity, Spread, Weighted
+from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 
 ANCHORS = [(0.0, 0.0), (50.0, 3.0), (100.0, 1.0)]
 ALL = (Spread(), Weighted(), Parity(), Longest(), TrackClusterCenters(ANCHORS))

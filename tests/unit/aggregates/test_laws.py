@@ -9,7 +9,7 @@ from weft import AggregateError, PlainAggregate, TrackClusterCenters, UserAggreg
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
-from weft.testing.aggregates import Longest, Parity, Spread, Weighted
+from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from weft.testing.laws import assert_laws
 
 

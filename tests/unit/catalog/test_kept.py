@@ -90,7 +90,7 @@ def test_a_generation_that_was_swept_meanwhile_cannot_be_committed(catalog):
 
 
 def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog, tmp_path, monkeypatch):
-    from weft.spark.shelf import sweep
+    from weft.spark.incremental.slice_cache import sweep
 
     folder = tmp_path / "slices"
     fill(catalog, shelf(catalog), ONE)
@@ -106,7 +106,7 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     assert {path.name for path in folder.iterdir()} == {live, writing, "fresh", "a user's"}
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
-    monkeypatch.setattr("weft.spark.shelf.forget", stop)
+    monkeypatch.setattr("weft.spark.incremental.slice_cache.forget", stop)
     with pytest.raises(KeyboardInterrupt):
         sweep(catalog, folder)  # killed between folder and record
     monkeypatch.undo()

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from weft.cli.main import app
-from weft.cost import calibrate as measuring
+from weft.calibrate import kernels as measuring
 from weft.cost import figures
 from weft.cost.figures import default_figures
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 
 Weft = Callable[..., Result]
 COMPILED = [a.card.name for a in ALGORITHMS if a.card.engine == "numba"]
@@ -29,7 +29,7 @@ def weft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weft:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name, value in {"SPANS": (3, 4, 5), "COUNTS": (1, 4), "CELLS": 32, "REPEATS": 1}.items():
         monkeypatch.setattr(measuring, name, value)
-    monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: None)
     monkeypatch.setattr("weft.cli.calibration.spark_costs", lambda report: replace(default_figures().spark, row=77.0))
     figures.read_own.cache_clear()
     return lambda *args: CliRunner().invoke(app, ["calibrate", *args])

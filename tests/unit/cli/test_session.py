@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from weft.errors import RunError
-from weft.spark.session import driver_memory, require_java, settings
-from weft.spark.starting import NOTICE, interrupts_wait, telling, without_notice
+from weft.spark.session.session import driver_memory, require_java, settings
+from weft.spark.session.launch import NOTICE, interrupts_wait, telling, without_notice
 
 
 def fake_java(home: Path, version: str) -> Path:

@@ -22,7 +22,7 @@ from weft.cli.main import app
 from weft.cli.signals import HEARD, heard
 from weft.errors import RunError
 from weft.optimize import OPTIMIZERS
-from weft.spark.figures import KEYS
+from weft.spark.stream.progress import KEYS
 
 Weft = Callable[..., Result]
 PLAN = {"algorithm": None, "optimizer": OPTIMIZERS[0].name}
@@ -327,7 +327,7 @@ from datetime import UTC, datetime
 import sys
 from weft.cli.stream import tell_all
 from weft.cli.view.json_lines import JsonLines
-from weft.spark.figures import Figures
+from weft.spark.stream.progress import Figures
 told = SimpleQueue()
 told.put(Figures("scan-0", datetime.now(UTC)))
 print(tell_all(told, JsonLines(sys.stdout), sys.stdout), file=sys.stderr)

@@ -14,7 +14,7 @@ from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
 from weft.cli.view.base import length, size, speed, summary
 from weft.cli.view.live import busiest, frame, total_table
 from weft.cli.view.plain_lines import line
-from weft.spark.figures import Figures, Reading, total
+from weft.spark.stream.progress import Figures, Reading, total
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
 FIGURES = Figures("scan-0", NOW - timedelta(seconds=10), batch=7, rows=1000, rows_per_second=500.0,

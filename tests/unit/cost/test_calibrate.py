@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from weft.cost import calibrate as module
-from weft.cost.calibrate import SPANS, calibrate
+from weft.calibrate import kernels as module
+from weft.calibrate.kernels import SPANS, calibrate
 from weft.cost.figures import Figures, from_json
-from weft.final import ALGORITHMS
-from weft.final.base import LINEAR, TABLED
+from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms.base import LINEAR, TABLED
 
 UNCOMPILED = {a.card.name for a in ALGORITHMS if a.card.engine == "numpy"}
 
@@ -18,7 +18,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measurements of next to nothing, and no numba."""
     for name, value in {"SPANS": (3, 5), "COUNTS": (1, 4), "CELLS": 32, "REPEATS": 1}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: None)
 
 
 def test_figures_of_every_algorithm_that_is_here(quick):
@@ -43,7 +43,7 @@ def test_what_takes_long_ends_its_count(quick, monkeypatch):
 
 
 def test_compiled_algorithms_start_as_long_as_a_fresh_worker_takes(quick, monkeypatch):
-    monkeypatch.setattr("weft.final.jit.find_spec", lambda name: name)
+    monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: name)
     monkeypatch.setattr(module, "ALGORITHMS", [a for a in ALGORITHMS if a.card.name in ("prefix", "panes_inv")])
     monkeypatch.setattr(module, "measure_kinds", lambda algorithm: [("add int64", ((3, 1, 1.0),))])
     monkeypatch.setattr(module, "numba_start", lambda: 0.7)

@@ -13,7 +13,7 @@ from weft.cost.model import SparkModel
 from weft.cost.spark import SparkCosts, SparkRun, fit_costs, read_costs
 from weft.model.window import Window
 from weft.optimize.problem import Problem, price
-from weft.spark.calibrate import TRIALS, counted
+from weft.calibrate.spark import TRIALS, counted
 
 near = st.floats(0.3, 3.0)
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from weft.demo.catalogue import natural, read, shipped
-from weft.demo.figures import FIGURES
-from weft.demo.native import SAMPLED
+from examples.demo.catalogue import natural, read, shipped
+from examples.demo.figures import FIGURES
+from examples.demo.native import SAMPLED
 
 SCHEMA = (("ts", "timestamp"), ("symbol", "string"), ("price", "double"), ("volume", "bigint"), ("exchange", "int"))
 

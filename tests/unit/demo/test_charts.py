@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from weft.demo.charts import Candle, Series, band_chart, candle_chart, line_chart, side_bars, stacked_bars
-from weft.demo.svg import Scale, clock, element, short, ticks, time_ticks
+from examples.demo.charts import Candle, Series, band_chart, candle_chart, line_chart, side_bars, stacked_bars
+from examples.demo.svg import Scale, clock, element, short, ticks, time_ticks
 
 TIMES = [1000.0 * i for i in range(20)]
 WAVE = Series("wave <&>", TIMES, [(-1.0) ** i * i for i in range(20)])

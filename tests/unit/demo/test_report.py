@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from weft.demo.catalogue import shipped
-from weft.demo.figures import FIGURES, Answers
-from weft.demo.native import Estimate, Sample, estimate
-from weft.demo.report import write_report
-from weft.demo.run import Outcome
-from weft.demo.summary import facts, how_estimated, shared
-from weft.demo.trades import FIRST, Trades, symbols
+from examples.demo.catalogue import shipped
+from examples.demo.figures import FIGURES, Answers
+from examples.demo.native import Estimate, Sample, estimate
+from examples.demo.report import write_report
+from examples.demo.run import Outcome
+from examples.demo.summary import facts, how_estimated, shared
+from weft.cli.sample_trades import FIRST, Trades, symbols
 from weft.model import Query, Window
 
 MINUTE = 60_000_000

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from weft.demo import trades as module
-from weft.demo.trades import FIRST_MICROS, HOUR, MARKER, SCHEMA, Trades, is_made, make, symbols, table
+from weft.cli import sample_trades as module
+from weft.cli.sample_trades import FIRST_MICROS, HOUR, MARKER, SCHEMA, Trades, is_made, make, symbols, table
 
 SMALL = Trades(rows=20_000, keys=50, hours=2)
 

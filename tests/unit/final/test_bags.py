@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.errors import RunError
-from weft.final import fold as folding
+from weft.final.fold import dense as folding
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.final.bags.codes import codes_of, order_of
-from weft.final.partition import fold_partition
+from weft.final.fold.partition import fold_partition
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage

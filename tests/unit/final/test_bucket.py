@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from tests.unit.final.test_fold import COMPONENTS, expected, received, rows, slices, windows
 from weft.aggregates.component import Component
-from weft.final import past, waiting
-from weft.final.bucket import Bucket, Kept, Node, Part, next_end
-from weft.final.form import Form, condensed, from_bytes, merged, to_bytes, to_store
-from weft.final.past import Blob, levels_for, readings
-from weft.final.waiting import Piece, Waiting, packed, unpacked
+from weft.final.state import history as past
+from weft.final.state import open_slices as waiting
+from weft.final.state.bucket import Bucket, Kept, Node, Part, next_end
+from weft.final.state.form import Form, condensed, from_bytes, merged, to_bytes, to_store
+from weft.final.state.history import Blob, levels_for, readings
+from weft.final.state.open_slices import Piece, Waiting, packed, unpacked
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage, streamed

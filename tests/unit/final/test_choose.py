@@ -11,9 +11,10 @@ from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import ADD, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
 from weft.cost.figures import Figures, default_figures, kind_of
 from weft.errors import PlanError
-from weft.final import ALGORITHMS, recalc
+from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms import recalc
 from weft.final import choose as module
-from weft.final.base import LINEAR, TABLED
+from weft.final.algorithms.base import LINEAR, TABLED
 from weft.final.choose import BY_NAME, UNCOMPILED, assign, choose, find_algorithm, folding, forced_pairs
 
 INT, REAL, SINGLE = (np.dtype(np.int64),), (np.dtype(np.float64),), (np.dtype(np.float32),)
@@ -101,7 +102,7 @@ def test_start_up_is_paid_where_there_is_enough_to_do():
 
 
 def test_what_is_not_here_is_not_chosen(monkeypatch):
-    monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: None)
     cheap = Figures({}, {"two_stacks": {"add int64": ((16, 1, 1e-9),)}, "chain": {"add int64": ((16, 1, 9.0),)}}, 0.2)
     assert choose(ADD, INT, [16], figures=cheap).card.name == "chain"
 
@@ -176,7 +177,7 @@ def test_illegal_pairs_are_refused_with_a_sentence(name, component, ranges, said
 
 
 def test_a_compiled_algorithm_without_numba_is_refused(monkeypatch):
-    monkeypatch.setattr("weft.final.jit.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"'daba' cannot fold max\(price\): .*install weft-spark\[jit\] on"):
         assign(HIGH, [10], forced_pairs("daba"))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from weft.aggregates.monoid import ADD, MAX
-from weft.final import ALGORITHMS
-from weft.final.bulk import Bulk
+from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms.bulk import Bulk
 from weft.testing.algorithms import count_slide, count_steps
 
 SPANS = (1, 2, 4, 7, 16, 50, 64, 100)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, types_of
-from weft.final import ALGORITHMS, Feed, Kept, dense_feed, recalc
-from weft.final.bulk import bounds, first_needed
+from weft.final.algorithms import ALGORITHMS, Feed, Kept, dense_feed
+from weft.final.algorithms import recalc
+from weft.final.algorithms.bulk import bounds, first_needed
 from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
 from weft.testing.monoids import AFFINE
 

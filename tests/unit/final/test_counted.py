@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
-from weft.final import fold as folding
-from weft.final.counted import cut_short
-from weft.final.layout import grids
-from weft.final.partition import fold_partition
+from weft.final.fold import dense as folding
+from weft.final.rows.whole_windows import cut_short
+from weft.final.fold.layout import grids
+from weft.final.fold.partition import fold_partition
 from weft.model.edges import progressions
 from weft.model.window import Window, rows_window
 from weft.stages.build import final_stage

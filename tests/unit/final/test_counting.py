@@ -11,9 +11,9 @@ from tests.unit.final.test_bucket import Shelf
 from tests.unit.final.test_counted import COMPONENTS, Keyed, expected, windows
 from weft.aggregates.component import Component
 from weft.errors import RunError
-from weft.final.chunks import Waiting, joined
-from weft.final.counting import AT, FIRST, FRESH, KEY, LOW, SHELF, Counter
-from weft.final.partition import fold_partition
+from weft.final.rows.chunks import Waiting, joined
+from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF, Counter
+from weft.final.fold.partition import fold_partition
 from weft.model.edges import progressions
 from weft.model.window import Window, rows_window
 from weft.stages.build import final_stage

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft.final import ALGORITHMS
-from weft.final.base import LINEAR, TABLED
-from weft.final.document import BEGIN, END, cards, main, renewed
+from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms.base import LINEAR, TABLED
+from scripts.algorithms_page import BEGIN, END, cards, main, renewed
 
 PAGE = Path(__file__).parents[3] / "docs" / "algorithms.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_up_to_date():
-    assert renewed(TEXT) == TEXT, "run: python -m weft.final.document"
+    assert renewed(TEXT) == TEXT, "run: python -m scripts.algorithms_page"
 
 
 def test_the_page_holds_every_algorithm_and_the_bounds():

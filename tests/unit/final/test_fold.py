@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
-from weft.final import fold as folding
-from weft.final.partition import fold_partition, number_keys
+from weft.final.fold import dense as folding
+from weft.final.fold.partition import fold_partition, number_keys
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage

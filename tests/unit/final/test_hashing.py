@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.final.hashing import hash_keys
+from weft.final.state.hashing import hash_keys
 
 # Keys lie in the buckets that these numbers name: a checkpoint is lost if one of them changes.
 GOLDEN = [

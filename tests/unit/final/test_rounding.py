@@ -10,12 +10,13 @@ import pytest
 
 from weft.aggregates.component import Component
 from weft.aggregates.monoid import ADD, LINEAR
-from weft.final import ALGORITHMS, Kept, dense_feed, disjoint
-from weft.final.bulk import Bulk
+from weft.final.algorithms import ALGORITHMS, Kept, dense_feed
+from weft.final.algorithms import disjoint
+from weft.final.algorithms.bulk import Bulk
 from weft.final.choose import read_by
-from weft.final.fold import Slices
-from weft.final.lanes import Lane
-from weft.final.steps import Span, fold_steps
+from weft.final.fold.dense import Slices
+from weft.final.fold.lanes import Lane
+from weft.final.fold.ragged import Span, fold_steps
 from weft.model.window import Window
 
 BOUND = 1e-12

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from weft.aggregates.component import FIXED_WIDTH, Component
-from weft.final.partition import fold_partition, without_nulls
+from weft.final.fold.partition import fold_partition, without_nulls
 from weft.model.window import Window
 from weft.stages.build import final_stage
 

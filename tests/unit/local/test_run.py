@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weft.aggregates.monoid import ADD, MAX
 from weft.cost.model import PaperModel, find_technique
-from weft.final import ALGORITHMS
+from weft.final.algorithms import ALGORITHMS
 from weft.local.run import Rows, run_tree
 from weft.model.window import Window
 from weft.optimize import OPTIMIZERS

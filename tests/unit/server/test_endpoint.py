@@ -16,7 +16,7 @@ import pytest
 from weft.errors import RunError
 from weft.server.endpoint import Limits, page, serving
 from weft.server.prometheus import METRICS, render
-from weft.spark.figures import Figures, Reading, Totals
+from weft.spark.stream.progress import Figures, Reading, Totals
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
 NASTY = 'a"b\\c\nd'

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from weft.spark.figures import KEYS, Figures, Totals, figures_of, pace, recent, total
-from weft.spark.metrics import Meter, watching
+from weft.spark.stream.progress import KEYS, Figures, Totals, figures_of, pace, recent, total
+from weft.spark.stream.metrics import Meter, watching
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
 LABELS = {"a0": ("vwap", "vwap_again"), "a1": ("high",)}

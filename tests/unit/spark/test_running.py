@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from weft.errors import RunError, StreamWarning
-from weft.spark.running import RESTARTS, Running, Stream, told
+from weft.spark.stream.handle import RESTARTS, Running, Stream, told
 
 PLAN = "\n\n=== Streaming Query ===\nIdentifier: weft scan-0\nLogical Plan:\nSomeError: not this\n"
 CASES = {
@@ -91,7 +91,7 @@ class FailingQuery:
 def failing(monkeypatch: pytest.MonkeyPatch, *queries: FailingQuery) -> tuple[Stream, list[float]]:
     """A stream of one scan, each start of which is the next query, and how long it waited before each."""
     left, waits = list(queries), []  # type: list[FailingQuery], list[float]
-    monkeypatch.setattr("weft.spark.running.time.sleep", lambda s: waits.append(s) if s > 1 else None)  # not polls
+    monkeypatch.setattr("weft.spark.stream.handle.time.sleep", lambda s: waits.append(s) if s > 1 else None)  # not polls
     scan: Any = Running("scan-0", (), {}, left.pop(0), lambda: left.pop(0))  # type: ignore[arg-type,return-value]
     return Stream(SimpleNamespace(), [scan]), waits  # type: ignore[arg-type]
 

@@ -9,9 +9,9 @@ from pyarrow import fs
 
 from weft.errors import RunError
 from weft.io import files as moving
-from weft.spark.batch import QUERY
-from weft.spark.owned import MARK, mark_result
-from weft.spark.staging import Staging, locked, recover, staged
+from weft.spark.batch.run import QUERY
+from weft.spark.write.owned import MARK, mark_result
+from weft.spark.write.staging import Staging, locked, recover, staged
 
 LOCAL = fs.LocalFileSystem()
 
@@ -153,7 +153,7 @@ def test_a_move_that_fails_puts_all_back(tmp_path, monkeypatch, whole):
 
 def test_what_comes_into_a_folder_while_a_run_writes_is_not_lost(tmp_path, monkeypatch):
     result(tmp_path / "a", "a", "old")
-    monkeypatch.setattr("weft.spark.staging.require_replaceable", lambda *_: None)  # it came after that
+    monkeypatch.setattr("weft.spark.write.staging.require_replaceable", lambda *_: None)  # it came after that
     (tmp_path / "a" / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"'notes.txt' in it was not written by Weft"):
         publish(LOCAL, tmp_path, ["a"])

@@ -8,7 +8,7 @@ import pytest
 
 from weft.errors import RunError
 from weft.model.window import Window, rows_window
-from weft.spark.counted_stream import require_countable
+from weft.spark.stream.row_windows import require_countable
 
 
 def bound(window: Window, kind: str) -> SimpleNamespace:

@@ -12,7 +12,7 @@ from weft.io.kafka import Kafka, KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import Files
 from weft.io.sources import place_of as source_place
-from weft.spark.surroundings import Surroundings, place_of
+from weft.spark.stream.surroundings import Surroundings, place_of
 
 ANSI = "spark.sql.ansi.enabled"
 FIRST = Surroundings({"t": "json at /in", "frame": None}, "parquet in /out", {ANSI: "true"}, "UTC")

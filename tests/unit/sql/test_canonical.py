@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from weft.sql.canonical import canonical
-from weft.testing.expressions import COLUMNS, expressions
+from tests.strategies.expressions import COLUMNS, expressions
 
 SAME = [
     ("x > 100", "100 < x", " x>100", "(x) > (100)", "`x` > 100", "NOT (x <= 100)", "not 100 >= x"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.final.layout import algorithms_on, grids
+from weft.final.fold.layout import algorithms_on, grids
 from weft.model.window import Window
 from weft.optimize.predicates import MOST_COLUMNS, share_predicates
 

@@ -10,11 +10,11 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
-from weft.testing.crash.feed import WATERMARK, Feed
-from weft.testing.crash.phases import Scene
-from weft.testing.crash.process import alive, kill
-from weft.testing.crash.queries import STARTED
-from weft.testing.crash.verdict import compare
+from tests.crash.feed import WATERMARK, Feed
+from tests.crash.phases import Scene
+from tests.crash.process import alive, kill
+from tests.crash.queries import STARTED
+from tests.crash.verdict import compare
 
 EXPECTED = {("a", 1): [(2, 0.5)], ("b", 1): [(3, None)]}
 

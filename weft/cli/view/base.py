@@ -10,7 +10,7 @@ from operator import add
 from typing import Protocol
 
 from weft.cli.tables import counted
-from weft.spark.figures import Figures, Reading, Totals
+from weft.spark.stream.progress import Figures, Reading, Totals
 
 Read = Callable[[], Sequence[Reading]]
 UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))

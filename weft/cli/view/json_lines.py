@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from weft.cli.view.base import Read, summary
-from weft.spark.figures import Figures, Reading
+from weft.spark.stream.progress import Figures, Reading
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rich.text import Text
 from weft.cli.output import console
 from weft.cli.tables import columns
 from weft.cli.view.base import Read, clock, length, size, speed, summary, totals
-from weft.spark.figures import Figures, Pace, Reading, lag, pace
+from weft.spark.stream.progress import Figures, Pace, Reading, lag, pace
 
 SHOWN = 20
 LOST = ("late", "dead")

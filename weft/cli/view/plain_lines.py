@@ -9,7 +9,7 @@ from typing import TextIO
 
 from weft.cli.tables import counted
 from weft.cli.view.base import Read, clock, length, size, speed, summary
-from weft.spark.figures import Figures, Reading
+from weft.spark.stream.progress import Figures, Reading
 
 
 @dataclass(frozen=True)

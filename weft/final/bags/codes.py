@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.final.decimals import halves
-from weft.final.lanes import fixed, numpy_type, raw
+from weft.final.fold.decimals import halves
+from weft.final.fold.lanes import fixed, numpy_type, raw
 
 
 @dataclass(frozen=True)

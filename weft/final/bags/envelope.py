@@ -13,7 +13,7 @@ import numpy as np
 from weft.final.bags.bag import Answering, Kernel, Piece, up_to
 from weft.final.bags.codes import taken
 from weft.final.bags.wavelet import here
-from weft.final.lanes import Decoded
+from weft.final.fold.lanes import Decoded
 
 
 def steps_of(numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:

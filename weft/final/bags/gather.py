@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from weft.final.bags.bag import Answering, Kernel, Piece
 from weft.final.bags.repeats import pairs_of
-from weft.final.lanes import Decoded
+from weft.final.fold.lanes import Decoded
 
 
 def spread(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

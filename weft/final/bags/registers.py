@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from weft.final.bags.bag import Answering, Kernel, Piece
 from weft.final.bags.repeats import count_distinct, pairs_of
-from weft.final.lanes import Decoded, fixed, raw
+from weft.final.fold.lanes import Decoded, fixed, raw
 
 NEIGHBOURS = 6  # of an estimate, whose biases are averaged
 ALPHA = {4: 0.673, 5: 0.697, 6: 0.709}

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.final.bags.bag import Answering, Kernel, Piece, up_to
-from weft.final.lanes import Decoded, fixed
+from weft.final.fold.lanes import Decoded, fixed
 
 
 def pairs_of(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

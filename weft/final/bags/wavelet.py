@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from weft.final.bags.bag import Answering, Bag, Kernel, Piece
 from weft.final.bags.codes import Codes, taken
-from weft.final.lanes import Decoded, fixed, numpy_type, raw
+from weft.final.fold.lanes import Decoded, fixed, numpy_type, raw
 
 EXACT = 2.0**63
 

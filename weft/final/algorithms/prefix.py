@@ -1,0 +1,52 @@
+"""Prefix differences: one running total, one subtraction an answer. Legal for exact, invertible sums only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from weft.aggregates.monoid import Monoid, State
+from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.bulk import Bulk
+
+CARD = Card(
+    name="prefix",
+    title="prefix differences",
+    about="A running fold of the whole line is made once; a window is the difference of two of its elements, whatever "
+          "its range. Integer totals may wrap around: the difference of two is still right modulo 2⁶⁴.",
+    paper="beyond the paper",
+    single=Bound("2", lambda n: 2),
+    worst=Bound("n + 2", lambda n: n + 2),
+    multi=Bound("n + 1", lambda n: n + 1),
+    space=Bound("n", lambda n: n),
+    needs=("invertible",),
+)
+
+
+def totals(monoid: Monoid, cells: State) -> State:
+    """The fold of the first i cells, for i from 0 to all."""
+    first = monoid.identity(tuple(a.dtype for a in cells))
+    ends = tuple(np.empty(len(a) + 1, a.dtype) for a in cells)
+    for target, identity in zip(ends, first, strict=True):
+        target[0] = identity
+    monoid.scan(cells, out=tuple(e[1:] for e in ends))
+    return ends
+
+
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """The total after a window without the total before it."""
+    assert monoid.inverse is not None
+    ends = totals(monoid, cells)
+    for length in lengths:
+        yield monoid.inverse(tuple(t[length : length + size] for t in ends), tuple(t[:size] for t in ends))
+
+
+def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+    """The same for windows of any lengths."""
+    assert monoid.inverse is not None
+    ends = totals(monoid, line)
+    return monoid.inverse(tuple(t[hi] for t in ends), tuple(t[lo] for t in ends))
+
+
+prefix = Bulk(CARD, slide, read)

@@ -1,0 +1,46 @@
+"""Panes (recalc): fold every window from its slices anew. The oracle of the family (001 §2.2, Naive)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from weft.aggregates.monoid import Monoid, State
+from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.bulk import Bulk
+
+CARD = Card(
+    name="recalc",
+    title="Panes",
+    about="Folds the slices of every window from the first to the last.",
+    paper="001 §2.2 [19]",
+    single=Bound("n", lambda n: n),
+    worst=Bound("n", lambda n: n),
+    multi=Bound("n²", lambda n: n * n),
+    space=Bound("n", lambda n: n),
+    table="n | n | n² | n",
+)
+
+
+def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    """All windows of a length side by side, one more slice each at a time."""
+    for length in lengths:
+        total = tuple(a[:size].copy() for a in cells)
+        for i in range(1, length):
+            total = monoid.combine(total, tuple(a[i : i + size] for a in cells))
+        yield total
+
+
+def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+    """The same for windows of any lengths."""
+    total = tuple(a[lo] for a in line)
+    for i in range(1, int((hi - lo).max(initial=0))):
+        longer = np.flatnonzero(hi - lo > i)
+        more = monoid.combine(tuple(a[longer] for a in total), tuple(a[lo[longer] + i] for a in line))
+        for target, value in zip(total, more, strict=True):
+            target[longer] = value
+    return total
+
+
+recalc = Bulk(CARD, slide, read)

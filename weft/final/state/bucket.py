@@ -1,0 +1,172 @@
+"""A bucket of keys in a stream: new slices and the watermark in, new answers out, the past in a store of blobs.
+
+Runs in a Spark worker, without Spark: the store is Spark's there, and a dictionary in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from weft.final.state.form import Form, from_bytes, merged, to_store
+from weft.final.fold.partition import fold_columns
+from weft.final.state.history import Blob, Levels, Store, readings
+from weft.final.fold.ragged import Span, fold_steps
+from weft.final.state.open_slices import Piece, Waiting
+from weft.model.window import Window
+from weft.model.stages import FinalStage
+
+NEVER = -(2**63)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An answer stage of a node: its number in the stream, what it folds, and the columns of a slice that it reads."""
+
+    number: int
+    final: FinalStage
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What buckets of one grouping do with slices of a form."""
+
+    form: Form
+    windows: tuple[Window, ...]
+    levels: Levels
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, when it wants to be
+    called, and which pieces of slices wait."""
+
+    until: int
+    last: int
+    timer: int
+    waiting: tuple[Piece, ...] = ()
+
+
+class Bucket:
+    """One bucket in one trigger: new slices, which need not be over, and the watermark."""
+
+    def __init__(self, node: Node, store: Store, kept: Kept | None, new: pa.Table | None, until: int):
+        self.node, self.store, self.kept, self.until = node, store, kept, until
+        self._held: dict[Blob, pa.Table | None] = {}
+        self.waiting = Waiting(node.form, store, kept.waiting if kept else ())
+        self.over = self.waiting.advance(new, until)
+
+    def answers(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The answers of all windows that end now, each with the number of its part."""
+        after = None if self.kept is None else self.kept.until
+        tables = [] if self.over is None else [self.over]
+        if after is not None:
+            tables = [*self.past(after, self.until), *tables]
+        if not tables:
+            return
+        columns = [c.combine_chunks() for c in pa.concat_tables(tables).columns]
+        head = self.node.form.head
+        folding = partial(fold_steps, span=Span(after, self.until))
+        for part in self.node.parts:
+            read = [*columns[:head], *(columns[head + i] for i in part.columns)]
+            for batch in fold_columns(part.final, read, folding):
+                yield part.number, batch
+
+    def past(self, after: int, until: int) -> Iterator[pa.Table]:
+        """The kept slices and totals that windows ending now read."""
+        levels = self.node.levels
+        for reading in readings(levels, after, until):
+            table = self.table(reading.blob)
+            if table is not None and reading.parts is not None:
+                of = self.node.form.starts(table) // levels.sizes[reading.blob.level - 1]
+                table = table.filter(pa.array(np.isin(of, reading.parts)))
+            if table is not None and table.num_rows:
+                yield table
+
+    def table(self, blob: Blob) -> pa.Table | None:
+        """The slices or totals of a blob."""
+        if blob not in self._held:
+            there = self.kept is not None and blob.number <= self.node.levels.number(blob.level, self.kept.last)
+            data = self.store.get(blob) if there else None
+            self._held[blob] = None if data is None else from_bytes(data)
+        return self._held[blob]
+
+    def add(self, blob: Blob, table: pa.Table) -> None:
+        """Put slices or totals into a blob."""
+        held = self.table(blob)
+        joined = table if held is None else pa.concat_tables([held, table])
+        self._held[blob] = joined
+        self.store.put(blob, to_store(joined))
+
+    def keep(self) -> Kept | None:
+        """Put away the slices that are over, forget what no window reads; None where nothing is left or waits."""
+        before, until = self.kept, self.until
+        last = NEVER
+        if before is not None:
+            self.forget(before, until)
+            last = before.last
+        after = None if before is None else before.until
+        touched = self.open(0, after)
+        if self.over is not None:
+            touched += self.put_away(self.over, until)
+            last = max(last, int(self.node.form.starts(self.over).max()))
+        self.merge(dict.fromkeys(touched), after, until)
+        ends = [end for end in (next_end(self.node.windows, last, until), self.waiting.low) if end is not None]
+        return Kept(until, last, min(ends), tuple(self.waiting.pieces)) if ends else None
+
+    def put_away(self, new: pa.Table, until: int) -> list[Blob]:
+        """Add new slices to their blobs, except those that no later window reads; gives the blobs."""
+        number = self.node.form.starts(new) // self.node.levels.sizes[0]
+        found = [int(n) for n in np.unique(number) if n >= self.node.levels.forgotten(0, until)]
+        for each in found:
+            self.add(Blob(0, each), new.filter(pa.array(number == each)))
+        return [Blob(0, each) for each in found]
+
+    def merge(self, touched: dict[Blob, None], after: int | None, until: int) -> None:
+        """Make totals of the blobs that are over now and were not before."""
+        levels = self.node.levels
+        for level in range(len(levels.sizes) - 1):
+            above = dict.fromkeys(self.open(level + 1, after))
+            for blob in touched:
+                if not levels.is_over(blob, until) or (after is not None and levels.is_over(blob, after)):
+                    continue
+                table = self.table(blob)
+                if table is not None:
+                    target = Blob(level + 1, blob.number * levels.sizes[level] // levels.sizes[level + 1])
+                    self.add(target, merged(self.node.form, table))
+                    above[target] = None
+            touched = above
+
+    def open(self, level: int, after: int | None) -> list[Blob]:
+        """The blobs of a level that were begun and not over at a time."""
+        if after is None:
+            return []
+        low, high = (self.node.levels.number(level, t) for t in (after - self.node.levels.lag, after))
+        return [Blob(level, number) for number in range(low, high + 1)]
+
+    def forget(self, before: Kept, until: int) -> None:
+        """Remove the blobs that windows ending after an earlier watermark read and those ending after `until` do not.
+        """
+        levels = self.node.levels
+        for level in range(len(levels.sizes)):
+            there = levels.number(level, before.last) + 1
+            for number in range(levels.forgotten(level, before.until), min(levels.forgotten(level, until), there)):
+                self.store.remove(Blob(level, number))
+                self._held[Blob(level, number)] = None
+
+
+def next_end(windows: Sequence[Window], last: int, until: int) -> int | None:
+    """The next moment at which a window that may hold a slice ends, or None where none ever will."""
+    ends = []
+    for window in windows:
+        phase = (window.phase + window.range) % window.slide
+        end = ((until - phase) // window.slide + 1) * window.slide + phase
+        if end - window.range <= last:
+            ends.append(end)
+    return min(ends, default=None)

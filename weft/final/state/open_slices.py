@@ -1,0 +1,97 @@
+"""Slices that wait for the watermark: whatever comes before its slice is over lies in pieces until then.
+
+A trigger writes what is new as a few pieces, the nearer to the watermark the shorter the span of time in one, and reads
+a piece when the watermark comes to its first slice. What of it is not over yet is then nearer, and written once more;
+so a slice is written about as often as its distance can be halved. Many pieces of a kind are merged into one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from weft.final.state.form import Form, condensed, from_bytes, to_store
+from weft.final.state.history import WAITING, Blob, Store
+
+# How many pieces of a kind are merged into one.
+MANY = 16
+
+
+class Piece(NamedTuple):
+    """Some slices: their number in the store, when the first of them ends, how far that was, and how often merged."""
+
+    number: int
+    low: int
+    grade: int
+    tier: int
+
+
+class Waiting:
+    """The slices of a bucket that are not over, in one trigger."""
+
+    def __init__(self, form: Form, store: Store, pieces: Iterable[Piece]):
+        self.form, self.store, self.pieces = form, store, list(pieces)
+
+    @property
+    def low(self) -> int | None:
+        """When the first slice that waits is over."""
+        return min((piece.low for piece in self.pieces), default=None)
+
+    def advance(self, new: pa.Table | None, until: int) -> pa.Table | None:
+        """Take new slices in and give those that are over at the watermark, one a key and start."""
+        due = [piece for piece in self.pieces if piece.low <= until]
+        tables = [*([] if new is None else [new]), *map(self.taken, due)]
+        if not tables:
+            return None
+        table = condensed(self.form, pa.concat_tables(tables))
+        over = self.form.ends(table) <= until
+        if not over.all():
+            self.put(table.filter(pa.array(~over)), until)
+            self.merge(until)
+        return table.filter(pa.array(over)) if over.any() else None
+
+    def taken(self, piece: Piece) -> pa.Table:
+        """The slices of a piece, which is then no more."""
+        data = self.store.get(Blob(WAITING, piece.number))
+        assert data is not None, f"{piece} of waiting slices is not in the store"
+        self.store.remove(Blob(WAITING, piece.number))
+        self.pieces.remove(piece)
+        return from_bytes(data)
+
+    def put(self, table: pa.Table, until: int, tier: int = 0) -> None:
+        """Keep slices as pieces, by how far their ends are from the watermark."""
+        ends = self.form.ends(table)
+        grades = grades_of(ends - until, min(period for _, period in self.form.cut))
+        for grade in np.unique(grades).tolist():
+            there = grades == grade
+            number = max((piece.number for piece in self.pieces), default=-1) + 1
+            self.store.put(Blob(WAITING, number), to_store(table.filter(pa.array(there))))
+            self.pieces.append(Piece(number, int(ends[there].min()), grade, tier))
+
+    def merge(self, until: int) -> None:
+        """Make one piece of many that are equally far and equally often merged."""
+        kinds: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+        for piece in self.pieces:
+            kinds[piece.grade, piece.tier].append(piece)
+        for (_, tier), found in kinds.items():
+            if len(found) >= MANY:
+                self.put(condensed(self.form, pa.concat_tables(map(self.taken, found))), until, tier + 1)
+
+
+def grades_of(distance: np.ndarray, unit: int) -> np.ndarray:
+    """How often a distance can be halved until it is a unit."""
+    return np.frexp((distance - 1) // unit)[1]
+
+
+def packed(pieces: Iterable[Piece]) -> bytes:
+    """Pieces as bytes, without what they hold."""
+    return np.array(list(pieces), np.int64).tobytes()
+
+
+def unpacked(data: bytes) -> list[Piece]:
+    """What `packed` wrote."""
+    return [Piece(*row) for row in np.frombuffer(data, np.int64).reshape(-1, len(Piece._fields)).tolist()]

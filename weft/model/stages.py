@@ -1,0 +1,125 @@
+"""The stages a plan becomes: what explain prints is what the runners execute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from weft.aggregates.component import MOST_VALUES, ROWS, Component, Lift, merging
+from weft.final.algorithms.base import Forced
+from weft.model.marks import UNMARKED, Marking, Test
+from weft.model.query import Output
+from weft.model.window import ROW_COUNT, TIME, Window
+
+
+class Column(NamedTuple):
+    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, and what a
+    row brings to it, if that can be told."""
+
+    plain: str
+    predicate: int | None
+    sql: str
+    lift: Lift | None = None
+
+
+@dataclass(frozen=True)
+class PartialStage:
+    """One scan of a source: rows that pass a predicate, grouped by `keys` and slice, one column set per component.
+
+    A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
+    are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
+    "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
+    own, whose marks say which those are. A stage with a `parent` reads that stage's slices in place of rows. Where an
+    `order` is given, rows are numbered by it within their keys, and slices cut at numbers instead of times.
+    """
+
+    source: str
+    predicates: tuple[str | None, ...]
+    time: str
+    time_type: str
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    progressions: tuple[tuple[int, int], ...]
+    components: tuple[Component, ...]
+    columns: tuple[Column, ...]
+    sharing: str = ""
+    marking: Marking = UNMARKED
+    parent: PartialStage | None = None
+    order: tuple[str, ...] = ()
+
+    @property
+    def merged(self) -> bool:
+        """Whether Spark can make one slice of several, or a worker has to."""
+        return merging(self.components) is not None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether slices are so many rows long, not so much time."""
+        return bool(self.order)
+
+    @property
+    def unit(self) -> str:
+        """What slices are cut of: TIME or ROW_COUNT."""
+        return ROW_COUNT if self.counts_rows else TIME
+
+    @property
+    def numbered(self) -> bool:
+        """Whether answers bear the number of their predicate."""
+        return len(self.predicates) > 1
+
+    @property
+    def marks(self) -> int:
+        """How many numbers it takes to mark a slice with the predicates that its rows pass."""
+        return self.marking.size
+
+
+@dataclass(frozen=True)
+class FinalStage:
+    """One tree: slices in, the answers of its windows out, as arrays along time per key and window.
+
+    `algorithms[g][c]` names the algorithm that folds component c over the windows of grid g; `forced` is what the
+    user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
+    answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
+    its `tests`; or without marks a count of rows and the components' columns for each predicate. A worker holds at most
+    `most_values` values of a column of bags.
+    """
+
+    keys: int
+    windows: tuple[Window, ...]
+    components: tuple[Component, ...]
+    ansi: bool
+    algorithms: tuple[tuple[str, ...], ...]
+    forced: Forced = ()
+    predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    marks: int = 0
+    tests: tuple[tuple[Test, ...], ...] = ()
+    most_values: int = MOST_VALUES
+
+    @property
+    def sends_rows(self) -> bool:
+        """Whether answers carry their number of rows."""
+        return ROWS in self.components
+
+
+class Asked(NamedTuple):
+    """A query of an answer stage: its name, its window and the number of its predicate."""
+
+    name: str
+    window: Window
+    predicate: int
+
+
+@dataclass(frozen=True)
+class AnswerStage:
+    """Queries that differ only in name, window and predicate: one projection of shared answers.
+
+    `calls` are Spark SQL over the components' answers, and so is `window` where slices do not tell the window's times;
+    `having` and `outputs` are over keys, calls and window.
+    """
+
+    queries: tuple[Asked, ...]
+    calls: tuple[str, ...]
+    components: tuple[Component, ...]
+    having: str | None
+    outputs: tuple[Output, ...]
+    window: str = ""

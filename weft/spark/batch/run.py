@@ -1,0 +1,138 @@
+"""Running a plan as a batch: slices once a scan, answers for whoever asks, results as lazy DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from weft.model.window import Window
+from weft.spark.stages.answer import run_answer
+from weft.spark.stages.final import run_final
+from weft.spark.stages.partial import derive
+from weft.stages.build import ScanStages, narrowed
+from weft.model.stages import AnswerStage, Asked, FinalStage, PartialStage
+
+QUERY = "__weft_query"
+# What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
+SlicesOf = Callable[[PartialStage], DataFrame]
+Watching = Callable[[DataFrame, PartialStage], DataFrame]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one."""
+
+    slices: DataFrame
+    partial: PartialStage
+    final: FinalStage
+    stage: AnswerStage
+    above: tuple[DataFrame, ...] = ()
+
+    def only(self, asked: Asked) -> Part:
+        """The part that answers one query alone."""
+        return replace(self, stage=replace(self.stage, queries=(asked,)))
+
+    def rows(self) -> DataFrame:
+        """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
+        final = narrowed(self.final, self.stage)
+        return run_answer(self.wire(final), self.partial, final, self.stage)
+
+    def wire(self, final: FinalStage) -> DataFrame:
+        """The answers of a final stage as arrays."""
+        return run_final(self.slices, self.partial, final)
+
+    def result(self) -> DataFrame:
+        """The rows of its only query under the names its SQL gives them."""
+        return self.rows().drop("w", "q").toDF(*(o.name for o in self.stage.outputs))
+
+    @property
+    def one_each(self) -> bool:
+        """Whether no two queries ask for the same answers."""
+        return len({(asked.predicate, asked.window) for asked in self.stage.queries}) == len(self.stage.queries)
+
+    def named(self) -> DataFrame:
+        """The rows of all its queries with the name of the query, one copy for each query that wants them."""
+        rows, outputs = self.rows(), [f"o{i}" for i in range(len(self.stage.outputs))]
+        wanted: dict[tuple[int, Window], list[str]] = {}
+        for asked in self.stage.queries:
+            wanted.setdefault((asked.predicate, asked.window), []).append(asked.name)
+        numbers, windows = sorted({number for number, _ in wanted}), sorted({window for _, window in wanted})
+        names = [[wanted.get((number, window), []) for window in windows] for number in numbers]
+        place = F.array_position(F.array(*map(F.lit, numbers)), F.col("q")).cast("int")
+        if self.one_each:
+            table = F.array(*(F.array(*(F.lit(n[0] if n else None) for n in row)) for row in names))
+            query = F.element_at(F.element_at(table, place), F.col("w") + 1)
+        else:
+            table = F.array(*(F.array(*(texts(n) for n in row)) for row in names))
+            query = F.explode(F.element_at(F.element_at(table, place), F.col("w") + 1))
+        return rows.select(query.alias(QUERY), *outputs).toDF(QUERY, *(o.name for o in self.stage.outputs))
+
+
+def texts(names: Sequence[str]) -> Column:
+    """A literal array of strings, which may be empty."""
+    return F.array(*map(F.lit, names)) if names else F.array().cast("array<string>")
+
+
+class Results(Mapping[str, DataFrame]):
+    """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
+
+    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
+                 check: Callable[[], None] = lambda: None):
+        self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
+        self._kept: list[DataFrame] = []
+        self.report, self.sources = report, sources
+        self._check = check  # answers are made when they are asked for, and must mean what their slices meant
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries."""
+        return tuple(self._home)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        part, asked = self._home[name]
+        self._check()
+        for slices in (*part.above, part.slices):
+            if not any(slices is kept for kept in self._kept):
+                self._kept.append(slices.persist())
+        return part.only(asked).result()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._home)
+
+    def __len__(self) -> int:
+        return len(self._home)
+
+    def close(self) -> None:
+        """Let go of the slices."""
+        for slices in self._kept:
+            slices.unpersist()
+        self._kept.clear()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def unwatched(slices: DataFrame, stage: PartialStage) -> DataFrame:
+    """The slices as they are."""
+    return slices
+
+
+def parts_of(scans: tuple[ScanStages, ...], slices_of: SlicesOf, watch: Watching = unwatched) -> tuple[Part, ...]:
+    """Every answer stage over the slices of its scan; `watch` may put something between slices and their readers."""
+    return tuple(part for scan in scans
+                 for part in parts_on(scan, watch(slices_of(scan.partial), scan.partial), watch))
+
+
+def parts_on(scan: ScanStages, slices: DataFrame, watch: Watching, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
+    """The answer stages over a scan's slices, and over those derived from them."""
+    for tree in scan.trees:
+        yield from (Part(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
+    for child in scan.derived:
+        made = watch(derive(slices, child.partial), child.partial)
+        yield from parts_on(child, made, watch, (*above, slices))

@@ -1,0 +1,246 @@
+"""Checking a query with Spark's own analyser: names and types of its outputs, types of its parts, its errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from uuid import uuid4
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
+from weft.aggregates.component import BAGS, GUARD
+from weft.aggregates.defined import Definition
+from weft.aggregates.times import UNASKED, lower_times
+from weft.errors import CheckError, Place, RefusedError
+from weft.model.query import WINDOW, Call, Output, Query
+from weft.model.statistics import Statistics
+from weft.model.workload import Bound
+from weft.spark.bind.functions import Functions
+from weft.spark.session.settings import Settings
+from weft.sql import Parsed
+from weft.sql.copied import copied_text
+from weft.sql.identity import Expressions
+
+SOURCE = "__weft_source__"
+BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "mode", "collect_list", "array_agg")
+# The parameters of Spark's analysis errors that say what the error is about.
+NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
+
+Names = tuple[tuple[str, str], ...]  # of each output the name and the type, as JSON
+
+
+class Checker:
+    """Sources as views of one Spark session, and what is already known about expressions over them."""
+
+    def __init__(self, spark: SparkSession):
+        self.spark = spark
+        self._views: dict[str, str] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._types: dict[tuple[str, str], str] = {}
+        self._outputs: dict[tuple, Names] = {}
+        self._expressions = Expressions()
+        self._functions = Functions(spark)
+        self.settings = Settings(spark)
+        self._sortable: set[str] = set()
+
+    @property
+    def defined(self) -> dict[str, Aggregate]:
+        """The user's aggregates as the SQL reader knows them, by lower-case name."""
+        return {name: definition.function for name, definition in self._functions.definitions.items()}
+
+    def define(self, definition: Definition) -> None:
+        """Make a user's aggregate known to Spark by its name."""
+        self._functions.add(definition)
+
+    def register(self, name: str, frame: DataFrame) -> None:
+        """Make a source known to Spark under a name that nobody else uses."""
+        view = f"weft_{uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        self._views[name], self._frames[name] = view, frame
+        self._expressions.register(name, {f.name: f.dataType.simpleString() for f in frame.schema.fields})
+
+    def show(self, name: str, frame: DataFrame) -> None:
+        """Let Spark find other rows of the same columns under a source's name."""
+        frame.createOrReplaceTempView(self._views[name])
+        self._frames[name] = frame
+
+    def identity(self, source: str, text: str) -> str:
+        """The canonical form of a text over a source."""
+        return self._expressions.identity(source, text)
+
+    def close(self) -> None:
+        """Drop the views and functions."""
+        self._functions.drop()
+        for view in self._views.values():
+            self.spark.catalog.dropTempView(view)
+        self._views.clear()
+
+    def native(self, query: Query) -> DataFrame:
+        """The query as Spark itself runs it, its aggregates brought to the rows where Spark would not mix them."""
+        if self._functions.mixes(query) and not query.window.counts_rows:
+            return self.sql(query.source, self._functions.apart(query))
+        return self.sql(query.source, query.native)
+
+    def sql(self, source: str, text: str) -> DataFrame:
+        """A SQL text over a source's view."""
+        self._functions.claim()
+        return self.spark.sql(text.replace(SOURCE, self._views[source]))
+
+    def bind(self, parsed: Parsed) -> Bound:
+        """The query with Spark's names and types, or the error Spark has with it."""
+        outputs = self._analyse(parsed)
+        query = self._expressions.shared(parsed.query)  # after the analysis: names and types are those of its own text
+        pairs = zip(query.outputs, outputs, strict=True)
+        named = tuple(Output(o.sql, o.name or name, kind) for o, (name, kind) in pairs)
+        parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
+        types = self._types_of(query, parts)
+        refuse_collations(query, types)
+        bound = Bound(
+            replace(query, outputs=named),
+            types[query.time],
+            tuple(types[key] for key in query.keys),
+            tuple(lower(query, call, types, self.defined) for call in query.calls),
+            self._expressions.is_risky(query),
+        )
+        if query.window.counts_rows:
+            self._require_order(query)
+            bound = counting(bound, self._functions.call_text)
+        self._keep(parsed, outputs, types)
+        self._expressions.keep(query)
+        return bound
+
+    def _require_order(self, query: Query) -> None:
+        """Refuse to count rows that Spark cannot sort by all of their columns; each source is asked once."""
+        if query.source in self._sortable:
+            return
+        try:
+            # What has a least value can be sorted.
+            self._frames[query.source].select(*(F.min(F.expr(column)) for column in query.order))
+        except AnalysisException as error:
+            said = spark_error(query, error).reason
+            reason = f"rows of one time are ordered by all columns, and Spark cannot sort '{query.source}' so: {said}"
+            hint = "Register a source that has only the columns you need."
+            raise RefusedError(query.name, reason, place=place_of(query.text, "ROWS"), hint=hint) from error
+        self._sortable.add(query.source)
+
+    def _analyse(self, parsed: Parsed) -> Names:
+        shape = parsed.shape
+        return self._outputs.get(shape.loose) or self._outputs.get(shape.exact) or self._analyse_anew(parsed)
+
+    def _keep(self, parsed: Parsed, outputs: Names, types: dict[str, str]) -> None:
+        """Remember the names and types for queries of the same shape; what gives decimals makes every literal count."""
+        hangs = any("decimal" in kind for kind in types.values())
+        hangs = hangs or any(call.function in self.defined for call in parsed.query.calls)
+        self._outputs[parsed.shape.exact if hangs else parsed.shape.loose] = outputs
+
+    def _analyse_anew(self, parsed: Parsed) -> Names:
+        self.settings.check()  # a shape that is known holds for the settings that the loom has met
+        query = parsed.query
+        try:
+            schema = self.sql(query.source, parsed.probe).schema
+            if not parsed.trusted and parsed.rendered != query.native:
+                self._require_same(parsed)
+        except (AnalysisException, ParseException) as error:
+            raise spark_error(query, error) from error
+        return tuple((field.name, field.dataType.json()) for field in schema.fields)
+
+    def _require_same(self, parsed: Parsed) -> None:
+        """Refuse a query that Weft's reader would change the meaning of."""
+        query = parsed.query
+        if not self.native(query).sameSemantics(self.sql(query.source, parsed.rendered)):
+            raise RefusedError(
+                query.name,
+                "Weft reads this SQL otherwise than Spark does.",
+                place=Place(1, 1),
+                hint=f"Write its expressions in a plainer way; Weft understood: {parsed.rendered}",
+            )
+
+    def _types_of(self, query: Query, parts: list[str]) -> dict[str, str]:
+        source = query.source
+        unknown = [part for part in dict.fromkeys(parts) if (source, part) not in self._types]
+        if unknown:
+            fields = self._frames[source].selectExpr(*(f"{part} AS e{i}" for i, part in enumerate(unknown))).schema
+            kinds = [plain(field.dataType.simpleString()) for field in fields.fields]
+            self._types |= {(source, part): kind for part, kind in zip(unknown, kinds, strict=True)}
+        return {part: self._types[(source, part)] for part in parts}
+
+
+def plain(kind: str) -> str:
+    """char(n) and varchar(n) are strings to every aggregate."""
+    return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
+
+
+def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
+    """The call as components, or a refusal of its argument's type."""
+    aggregate = defined.get(call.function) or find(call.function)
+    assert aggregate is not None, call
+    only = f" FILTER (WHERE {call.filter})" if call.filter else ""
+    guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
+    args = tuple(Argument(a, types[a]) for a in call.args)
+    place = place_of(query.text, *(name.split()[0] for name in aggregate.names))
+    try:
+        lowered, guarded = aggregate.lower(args, only), aggregate.lower(args, guard)
+    except BadArgument as error:
+        raise RefusedError(query.name, error.reason, place=place, hint=error.hint) from None
+    except UnsupportedType as error:
+        reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
+        raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
+    pairs = zip(lowered.components, guarded.components, strict=True)
+    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts) for c, g in pairs))
+
+
+def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:
+    """The query with what windows that count rows need: its text for Spark, and the window's times as components."""
+    query, kind = bound.query, bound.time_type
+    asked = any(WINDOW in text for text in (query.having or "", *(output.sql for output in query.outputs)))
+    native, times = copied_text(query, kind, call_text), lower_times(query.time, kind)
+    return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
+
+
+def refuse_large(bound: Bound, found: Statistics | None, most: int) -> None:
+    """Refuse a query that keeps all values of keys which, as measured, have more of them than a worker may hold."""
+    held = found.rows / found.keys if found else 0.0
+    for component in bound.components:
+        if held > most and component.monoid in BAGS and "FILTER (WHERE" not in component.columns[0]:
+            name = bound.query.name
+            reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
+                      f"{most:,} (most_values).")
+            hint = "Group by more keys, filter rows, or make the Loom with a higher most_values."
+            raise RefusedError(name, reason, place=place_of(bound.query.text, *BAG_WORDS), hint=hint)
+
+
+def refuse_collations(query: Query, types: dict[str, str]) -> None:
+    """Refuse keys that are equal under a collation though their bytes differ: the kernels know bytes only."""
+    for key in query.keys:
+        if " collate " in types[key].lower():
+            raise RefusedError(
+                query.name,
+                f"grouping by {key} of type {types[key]} does not run in Weft yet.",
+                place=place_of(query.text, *re.findall(r"\w+", key)[-1:]),
+                hint=f"Group by collate({key}, 'UTF8_BINARY') if bytes may decide.",
+            )
+
+
+def place_of(text: str, *words: str) -> Place | None:
+    """Where one of the words first stands in the text."""
+    either = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", text, re.IGNORECASE) if words else None
+    if not found:
+        return None
+    before = text[: found.start()]
+    return Place(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+
+
+def spark_error(query: Query, error: PySparkException) -> CheckError:
+    """Spark's analysis error in one sentence, with the place of what it names."""
+    named = error.getMessageParameters() or {}
+    word = re.search(r"\w+", next((named[k] for k in NAMING if k in named), ""))
+    message = str(error).strip().splitlines()[0]
+    # Spark's position is one in the text that Weft gave it, not in the user's.
+    sentence = re.sub(r"\s*SQLSTATE: \w+|;? line \d+ pos \d+", "", message).rstrip(" ;:.") + "."
+    place = place_of(query.text, word[0]) if word else None
+    return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place)

@@ -1,0 +1,54 @@
+"""Fingerprints: all that decides the slices of a partial stage, beside its columns and the rows, as one short text."""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+
+from pyspark.sql import SparkSession
+
+from weft.errors import RunError
+from weft.io.sources import Files
+from weft.model.stages import PartialStage
+
+FORMAT = 1  # raise it when the same stage comes to give other slices, so that kept ones are made anew
+# Settings that change how Spark works and not what it finds. All others count.
+HARMLESS = tuple(f"spark.sql.{name}" for name in (
+    "adaptive.", "artifact.", "autoBroadcastJoinThreshold", "catalogImplementation", "codegen.", "event",
+    "execution.arrow.", "files.maxPartitionBytes", "files.openCostInBytes", "inMemoryColumnarStorage.",
+    "maxConcurrentOutputFileWriters", "parquet.compression.", "parquet.datetimeRebaseModeInWrite",
+    "parquet.outputTimestampType", "shuffle.", "streaming.", "ui.", "warehouse.dir"))
+ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+
+
+def fingerprint(stage: PartialStage, files: Files, schema: str, settings: dict[str, str]) -> str:
+    """The text that two stages share if their slices differ in nothing but columns.
+
+    The order of predicates matters where slices are marked with their numbers.
+    """
+    predicates = list(stage.predicates) if stage.marks else sorted(stage.predicates, key=str)
+    parts = [FORMAT, files.path, files.format, files.options, schema, predicates, stage.time, stage.time_type,
+             stage.keys, stage.key_types, sorted(stage.progressions), stage.sharing, settings]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """Spark's version, and the settings by which the same SQL may find something else."""
+    found = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith("spark.sql.")}
+    mattering = {name: value for name, value in found.items() if not name.startswith(HARMLESS)}
+    return {**mattering, **{name: str(spark.conf.get(name)) for name in ALWAYS}, "version": spark.version}
+
+
+def refuse_own_functions(stage: PartialStage, own: set[str]) -> None:
+    """Raise where slices depend on a function that the user may have changed since they were kept."""
+    texts = [stage.time, *stage.keys, *(p for p in stage.predicates if p), *(c.sql for c in stage.columns)]
+    called = {name.lower() for text in texts for name in re.findall(r"(\w+)`?\s*\(", text)}
+    for name in sorted(called & own):
+        raise RunError(f"a query of source '{stage.source}' calls {name}(), a function of your own, and nobody knows "
+                       "whether it is what kept slices were made with: run without incremental, or write it in SQL.")
+
+
+def own_functions(spark: SparkSession) -> set[str]:
+    """The functions that are not Spark's, in small letters and without their database."""
+    return {row[0].rsplit(".", 1)[-1].strip("`").lower() for row in spark.sql("SHOW USER FUNCTIONS").collect()}

@@ -1,0 +1,68 @@
+"""The final stage on Spark: slices to Python by key, answers back as arrays along time, one row per key and window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
+
+from weft.aggregates.component import Component
+from weft.final.fold.partition import columns_for, fold_partition
+from weft.spark.stages.partial import SLICE, by_key
+from weft.stages.build import value_column
+from weft.model.stages import FinalStage, PartialStage
+
+LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
+
+
+def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
+    """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
+    keys = [f"k{i}" for i in range(final.keys)]
+    numbers: list[int | None] = [None]
+    if final.predicates and not final.marks:
+        numbers = [number for number, _ in final.predicates]
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
+    wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
+    read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
+    marks = [f"m{i}" for i in range(final.marks)]
+    placed = by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
+    types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
+    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
+
+
+def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
+                  types: Mapping[str, DataType]) -> StructType:
+    """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
+    longs = ArrayType(LongType(), containsNull=False)
+    fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
+    if final.predicates:
+        fields.append(StructField(f"k{len(stage.keys)}", IntegerType(), False))
+    fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
+    fields.append(StructField("starts", longs, True))
+    for i, component in enumerate(final.components):
+        fields += component_fields(i, component, value_type(component, types))
+    return StructType(fields)
+
+
+def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
+    """The type of a component's answers: that of the slices where a slice lends its value, else the component's."""
+    return types[component.columns[0]] if component.monoid in LENDING else type_named(component.type)
+
+
+def type_named(kind: str) -> DataType:
+    """The type that simpleString names: `timestamp` is a moment, whatever the session reads in that word."""
+    return DataType.fromDDL(re.sub(r"\btimestamp\b(?!:)", "timestamp_ltz", kind))
+
+
+def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
+    """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
+    kind = ArrayType(value, containsNull=not component.fixed_width)
+    elided = component.monoid == "count"
+    fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
+    if component.nullable:
+        fields.append(StructField(value_column(index, "mark"), ByteType(), False))
+    return fields

@@ -1,0 +1,180 @@
+"""Running a plan as a stream: a Spark query a scan, slices in the JVM, answers as the watermark closes windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, judged, letters, usable
+from weft.slicing import slice_end, slice_start
+from weft.spark.stream import unpack
+from weft.spark.batch.run import Part
+from weft.spark.stream.buckets import Woven, bucketed, columns_read, weave
+from weft.spark.stream.partial import END, cut, is_cut_in_workers, lifted
+from weft.spark.stages.final import answer_schema
+from weft.spark.stages.partial import SLICE, columns, keys_of, marks_of, micros, passing_above
+from weft.spark.session.package_zip import ship_by_value
+from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
+from weft.stages.build import ScanStages
+from weft.model.stages import AnswerStage, FinalStage, PartialStage
+
+START = "__weft_slice_start"  # stands beside the source's own columns
+# The names of what is observed of a trigger.
+OBSERVED, ANSWERED = "weft", "answers"
+# Beyond so many windows answers are counted by part only: each count is a column of what Spark observes.
+MOST_COUNTS = 200
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass":
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Else a second start, from another session of the program, would end the first without a word.
+    "spark.sql.streaming.stopActiveRunOnRestart": "false",
+    # A batch costs milliseconds on its way to a worker, however few rows it has.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+
+
+@dataclass(frozen=True)
+class Arrived(Part):
+    """An answer stage over the answers of a trigger, which `slices` holds as bytes."""
+
+    number: int = 0
+    schema: StructType | None = None
+
+    def wire(self, final: FinalStage) -> DataFrame:
+        """The part's answers as arrays."""
+        assert self.schema is not None
+        ship_by_value(unpack)
+        mine = self.slices.where((F.col(PART) == self.number) & F.col(ANSWERS).isNotNull())
+        return mine.select(ANSWERS).mapInArrow(unpack.unpacked, self.schema)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An answer stage whose answers come with each trigger. It holds no DataFrame, so it goes wherever they arrive."""
+
+    partial: PartialStage
+    final: FinalStage
+    stage: AnswerStage
+    number: int
+    schema: StructType
+
+    def arrived(self, batch: DataFrame) -> Arrived:
+        """The part over the answers of one trigger."""
+        return Arrived(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A scan as a stream: its DataFrame of answers as bytes, the parts that they are of, and what is counted.
+
+    Of a `suspect` source records are known that did not parse.
+    """
+
+    frame: DataFrame
+    parts: tuple[Expected, ...]
+    labels: dict[str, tuple[str, ...]]
+    suspect: bool = False
+
+
+def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None, partitions: int,
+            ansi: bool) -> Flow:
+    """A scan over a streaming source whose rows may be `delay` milliseconds late."""
+    stage = scan.partial
+    time = moment(stage)
+    wrong = faults(source.columns, time, future)
+    woven = weave(scan, partitions, ansi)
+    if is_cut_in_workers(stage):
+        slices = lifted(judged(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = fold_buckets(cut(slices, stage, delay, woven, ansi), woven)
+    else:
+        slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = with_letters(fold_buckets(bucketed(slices, woven), woven), source, wrong)
+    return flowing(answers, source, parts_of(scan, woven, slices))
+
+
+def with_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+    """The answers, and the dead letters that a second look at their source finds."""
+    dead = letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
+                                             f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
+                                             f"CAST(value AS BINARY) AS {ANSWERS}")
+    return answers.union(dead)
+
+
+def flowing(answers: DataFrame, source: DataFrame, parts: tuple[Expected, ...]) -> Flow:
+    """The answers of some parts and dead letters, counted."""
+    labels = labels_of(parts)
+    counted = {name: queries for name, (queries, _) in labels.items()}
+    return Flow(observed(answers, labels), parts, counted, CORRUPT in source.columns)
+
+
+def moment(stage: PartialStage) -> str:
+    """Spark SQL for a row's event time as the timestamp that the watermark follows."""
+    if stage.time_type == "timestamp":
+        return stage.time
+    if stage.time_type == "string":  # one that names no time makes its row a dead letter, and stops nothing
+        return f"TRY_CAST({stage.time} AS TIMESTAMP_LTZ)"
+    return f"timestamp_micros({micros(stage.time, stage.time_type)})"
+
+
+def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
+    """The slices of a stream, each when the watermark has closed it."""
+    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
+    time = f"unix_micros({TIME})"
+    start = F.expr(slice_start(time, stage.progressions)).alias(START)
+    # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
+    end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
+    cut = marked.select("*", start, end)
+    groups = [*keys_of(stage), F.col(START).alias(SLICE), F.col(END), *marks_of(stage)]
+    return cut.groupBy(*groups).agg(*columns(c.sql for c in stage.columns))
+
+
+def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Expected, ...]:
+    """The answer stages of a scan and of those derived from it, as they are numbered in its answers."""
+    listed = [(stages, tree, stage) for stages in scan.nodes for tree in stages.trees for stage in tree.answers]
+    numbered = [(each, part) for each in woven for part in each.node.parts]
+    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(scan.partial.columns)}
+    made = []
+    for (stages, tree, stage), (each, part) in zip(listed, numbered, strict=True):
+        types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}
+        keys = StructType([replaced(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
+        schema = answer_schema(keys, stages.partial, part.final, types)
+        made.append(Expected(stages.partial, tree.final, stage, part.number, schema))
+    return tuple(made)
+
+
+def replaced(field: StructField, name: str) -> StructField:
+    """A field under another name."""
+    return StructField(name, field.dataType, field.nullable)
+
+
+def labels_of(parts: tuple[Expected, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """What is counted: by name the queries whose answers it counts, and the condition of the rows that count them."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for part in parts:
+        windows = sorted({asked.window for asked in part.stage.queries})
+        for asked in part.stage.queries:
+            found.setdefault((part.number, windows.index(asked.window), asked.predicate), []).append(asked.name)
+    if len(found) > MOST_COUNTS:
+        return {f"a{part.number}": (tuple(a.name for a in part.stage.queries), f"{PART} = {part.number}")
+                for part in parts[:MOST_COUNTS]}
+    return {f"a{part}_{window}_{number}": (tuple(names),
+                                           f"{PART} = {part} AND {WINDOW} = {window} AND {PREDICATE} = {number}")
+            for (part, window, number), names in found.items()}
+
+
+def observed(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
+    """The answers, with their numbers and those of dead letters and late rows in the progress of every trigger."""
+    counts = [counting(name, test) for name, (_, test) in labels.items()]
+    lost = [counting(name, f"{PART} = {part}") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
+    return answers.observe(OBSERVED, *lost).observe(ANSWERED, *counts)
+
+
+def counting(name: str, test: str) -> Column:
+    """What the rows that meet a test count."""
+    return F.expr(f"coalesce(sum(IF({test}, {COUNT}, 0)), 0)").alias(name)

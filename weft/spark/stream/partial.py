@@ -1,0 +1,156 @@
+"""Cutting a stream in the workers: rows go to Python, which makes slices of a trigger's rows without any state.
+
+Spark's own aggregation of a stream keeps every open slice in a state store of its own and moves it in and out row by
+row, which costs more than all else. Here what a trigger brings is aggregated by itself, and open slices wait where the
+final stage keeps its state anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.aggregates.base import FRACTIONAL, INTEGRAL
+from weft.aggregates.component import GUARD, ROWS, Lift
+from weft.final.state.form import Form, condensed, to_bytes
+from weft.final.state.hashing import hash_keys
+from weft.io.arrivals import DELAY, LETTER, TIME
+from weft.slicing import slice_start
+from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, Woven, chosen, merging_of, shares
+from weft.spark.session.connect import sendable
+from weft.spark.stages.partial import SLICE, marks_of, passing_above
+from weft.model.stages import PartialStage
+
+END = "__weft_slice_end"
+CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
+# Keys that have the same bytes wherever Spark groups them, once floats are made so.
+PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
+# So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess.
+MOST_LIFTED = 24
+EMPTY = pa.table({LETTER: pa.array([], pa.string())})
+ONE = Lift(ROWS.lifts[0].sql.replace(GUARD, "true"), True)  # what every row brings to a count of rows
+
+
+def is_cut_in_workers(stage: PartialStage) -> bool:
+    """Whether workers can make the slices of a stream, and shall."""
+    kinds = [kind for kind in stage.key_types if kind not in PLAIN and not kind.startswith("decimal")]
+    lifts = {column.lift.sql for column in stage.columns if column.lift}
+    told = all(column.lift for column in stage.columns) and merging_in(stage) is not None
+    return told and not kinds and len(lifts) <= MOST_LIFTED
+
+
+def merging_in(stage: PartialStage) -> tuple | None:
+    """How the slices of a stage are merged."""
+    return merging_of(stage, stage.components, range(len(stage.columns)))
+
+
+def lifted(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
+    """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, columns `p0 …`, what is in these, `v0
+    …`, and LETTER."""
+    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
+    keys = [F.expr(key_of(sql, kind)).alias(f"k{i}")
+            for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
+    start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
+    columns = [F.expr(brought(column.lift)).alias(f"p{i}") for i, column in enumerate(stage.columns)]
+    values = [F.expr(sql).alias(name) for sql, name in sent(stage).items()]
+    return marked.select(*keys, start, *marks_of(stage), *columns, *values, LETTER)
+
+
+def brought(lift: Lift | None) -> str:
+    """Spark SQL of what a row brings."""
+    assert lift is not None
+    return f"IF(({lift.sql}) IS NOT NULL, 1L, 0L)" if lift.counts else lift.sql
+
+
+def sent(stage: PartialStage) -> dict[str, str]:
+    """What is sent to the workers, and under which names; what every row brings to a count of rows is not."""
+    different = dict.fromkeys(column.lift.sql for column in stage.columns if column.lift and column.lift != ONE)
+    return {sql: f"v{i}" for i, sql in enumerate(different)}
+
+
+def key_of(sql: str, kind: str) -> str:
+    """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
+    if kind not in FRACTIONAL:
+        return sql
+    return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
+
+
+def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven], ansi: bool) -> DataFrame:
+    """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
+    keys, marks = [f"k{i}" for i in range(len(stage.keys))], [f"m{i}" for i in range(stage.marks)]
+    form, names = Form(len(keys), len(marks), stage.progressions, merging_in(stage), ansi), sent(stage)
+    places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
+    cutter = sendable(rows.sparkSession, Cutter(tuple(woven), form, places))
+    made = rows.select(*keys, SLICE, *marks, *names.values(), LETTER).mapInArrow(cutter, CUT)
+    # Spark knows the event time of a row by this mark.
+    end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
+    return made.select(BUCKET, end, SLICES)
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Makes slices of the rows of a partition, which are slices of a form, or letters. `places` name the column that
+    holds each value, None where it is one, and say whether it counts."""
+
+    woven: tuple[Woven, ...]
+    form: Form
+    places: tuple[tuple[str | None, bool], ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
+        for held in shares(batches):
+            rows = pa.Table.from_batches(held) if held else EMPTY
+            letters = rows.column(LETTER)
+            if letters.null_count < rows.num_rows:
+                yield enclosed(pa.table({LETTER: letters.drop_null()}))
+                rows = rows.filter(letters.is_null())
+            if rows.num_rows:
+                slices = condensed(self.form, self.spread(rows))
+                yield from (packed(slices, self.form.ends(slices), each) for each in self.woven)
+
+    @property
+    def sums(self) -> set[int]:
+        """Which values are sums of floating numbers."""
+        return {places[0] for c, places in self.form.merging or () if c.monoid == "add" and c.type == "double"}
+
+    def spread(self, rows: pa.Table) -> pa.Table:
+        """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
+        ones = pa.array(np.ones(rows.num_rows, np.int64))
+        values = [ones if name is None else there(rows.column(name)) if counts else rows.column(name)
+                  for name, counts in self.places]
+        for i in self.sums:
+            values[i] = pc.add(values[i], 0.0)
+        head = rows.column_names[: self.form.head]
+        return pa.table([*(rows.column(name) for name in head), *values],
+                        names=[*head, *(f"p{i}" for i in range(len(values)))])
+
+
+def there(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """One for each value that is there, none for each that is not."""
+    return column.is_valid().cast(pa.int64())
+
+
+def enclosed(letters: pa.Table) -> pa.RecordBatch:
+    """Letters as one row, without an end, so that they are never late."""
+    home, data = pa.array([LETTERS], pa.int32()), pa.array([to_bytes(letters)], pa.binary())
+    return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
+
+
+def packed(slices: pa.Table, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:
+    """The slices of a grouping, a row for each bucket and end."""
+    keys = [slices.column(f"k{i}").combine_chunks() for i in woven.keys]
+    number = hash_keys(keys, slices.num_rows) % np.uint64(len(woven.buckets))
+    home = np.array(woven.buckets, np.int32)[number.astype(np.int64)]
+    order = np.lexsort((ends, home))
+    home, ends = home[order], ends[order]
+    heads = np.flatnonzero(np.append(True, (np.diff(home) != 0) | (np.diff(ends) != 0)))
+    table = chosen(slices, woven).take(pa.array(order)).combine_chunks()
+    data = [to_bytes(table.slice(low, high - low)) for low, high in zip(heads, [*heads[1:], len(order)], strict=True)]
+    return pa.record_batch([pa.array(home[heads], pa.int32()), pa.array(ends[heads]), pa.array(data, pa.binary())],
+                           names=[BUCKET, END, SLICES])

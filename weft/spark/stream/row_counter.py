@@ -1,0 +1,84 @@
+"""Counting rows in a stream as a stateful operator: rows that wait or are kept lie in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessorHandle
+
+from weft.final.rows.chunks import joined
+from weft.final.rows.counting import Counted, Counter
+from weft.final.state.form import from_bytes
+from weft.model.window import Window
+from weft.spark.stream.buckets import SLICES
+from weft.spark.stream.state import FRAME, LATE_PART, Blobs, Page, Sent, frame, moment
+
+ROWS_PART = -3  # stands for a part where rows are sent
+UNSET = -1  # a timer; Spark's watermark begins at 0
+
+
+@dataclass(frozen=True)
+class Rota:
+    """What is counted: how many keys rows have, all windows, and the places among these of each part's windows."""
+
+    keys: int
+    windows: tuple[Window, ...]
+    parts: tuple[tuple[int, ...], ...]
+
+
+class Numberer:
+    """Counts rows as the watermark passes them, and sends those that windows end at."""
+
+    def __init__(self, rota: Rota, handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.rota, self.handle, self.kept, self.blobs = rota, handle, kept, Blobs(past)
+
+    def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
+        """Take new rows and count what can be."""
+        tables = [from_bytes(data) for part in rows for data in part[SLICES]]
+        return self.advance(bucket, joined(tables), watermark)
+
+    def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
+        """Count up to the watermark."""
+        until, _, timer, _ = self.kept.get() or (None, None, UNSET, None)
+        counter = Counter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
+        yield from framed(counter.advance(new, watermark * 1000), self.rota)
+        # A row can be counted when no other of its time can come any more.
+        due = UNSET if counter.waiting.low is None else moment(counter.waiting.low + 1, watermark)
+        self.call_at(due, timer, expired)
+        self.kept.update((watermark, watermark, due, b""))
+
+    def call_at(self, due: int, timer: int, expired: int | None) -> None:
+        """Let Spark call at a moment in place of another; Spark itself ends an expired timer."""
+        if timer not in (UNSET, due, expired):
+            self.handle.deleteTimer(timer)
+        if due != UNSET and (due != timer or timer == expired):
+            self.handle.registerTimer(due)
+
+
+def framed(found: Counted, rota: Rota) -> Iterator[pd.DataFrame]:
+    """Rows, and the numbers of late ones and of answers, as rows for Spark."""
+    sent: list[Sent] = []
+    page = Page()
+    for piece in pieces(found.rows):
+        page.add(piece)
+        sent.append((ROWS_PART, None, None, None))
+        if page.size > FRAME:
+            yield frame(sent, page)
+            sent, page = [], Page()
+    sent += [(part, place, 0, found.ends[window]) for part, windows in enumerate(rota.parts)
+             for place, window in enumerate(windows) if found.ends[window]]
+    if found.late:
+        sent.append((LATE_PART, None, None, found.late))
+    if sent:
+        yield frame(sent, page)
+
+
+def pieces(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    """The rows of tables in pieces that fit in a frame."""
+    for table in tables:
+        size = max(1, table.num_rows * FRAME // max(table.nbytes, 1))
+        yield from (table.slice(low, size).combine_chunks() for low in range(0, table.num_rows, size))

@@ -1,0 +1,194 @@
+"""The final stage of a stream as a stateful operator: each bucket's past lies in Spark's state store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StatefulProcessorHandle
+
+from weft.final.state.bucket import Bucket, Kept
+from weft.final.state.form import from_bytes
+from weft.final.state.history import Blob
+from weft.final.state.open_slices import packed, unpacked
+from weft.spark.stream import processor as shell
+from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, Woven
+from weft.spark.session.connect import sendable
+from weft.spark.session.package_zip import pickled, ship_by_value
+
+# What the operator sends: answers as bytes with the number of their part, and how many there are by window.
+PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
+WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
+FRAME = 1 << 25  # bytes of answers in a frame
+DEAD_PART, LATE_PART = -1, -2  # stand for a part where dead letters are, or late rows are counted
+Sent = tuple[int, int | None, int | None, int | None]
+
+
+def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
+    """The answers of every window as the watermark closes it."""
+    return over_state(packed, partial(Folder, woven))
+
+
+def over_state(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
+    """What each bucket sends; `inside` makes, of the handle and its state, what takes packed rows and the watermark."""
+    ship_by_value(shell)
+    processor = shell.Shell(pickled(sendable(packed.sparkSession, inside)))
+    return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
+
+
+class Folder:
+    """Answers windows as slices come and as the watermark rises."""
+
+    def __init__(self, woven: tuple[Woven, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.handle, self.kept, self.blobs = handle, kept, Blobs(past)
+        self.home = {bucket: each.node for each in woven for bucket in each.buckets}
+
+    def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
+        """Take new slices and answer."""
+        table = pa.concat_tables(from_bytes(data) for frame in rows for data in frame[SLICES])
+        return posted(table.column(0)) if bucket == LETTERS else self.advance(bucket, table, watermark)
+
+    def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
+        """Answer up to the watermark and keep what later answers need."""
+        node, found = self.home[bucket], self.kept.get()
+        kept = None if found is None else recalled(*found)
+        work = Bucket(node, self.blobs, kept, new, watermark * 1000)
+        yield from framed(work.answers(), {part.number: part.final.keys for part in node.parts},
+                          {part.number for part in node.parts if part.final.predicates})
+        self.remember(work.keep(), kept, watermark, expired)
+
+    def remember(self, now: Kept | None, before: Kept | None, watermark: int, expired: int | None) -> None:
+        """Keep what the bucket knows, and let Spark call at its next end; Spark itself ends an expired timer."""
+        due = None if now is None else moment(now.timer, watermark)
+        old = before.timer if before else None
+        if old is not None and old not in (due, expired):
+            self.handle.deleteTimer(old)
+        if now is None or due is None:
+            self.blobs.clear()
+            self.kept.clear()
+            return
+        if due != old or old == expired:
+            self.handle.registerTimer(due)
+        self.kept.update((now.until, now.last, due, packed(now.waiting)))
+
+
+def recalled(until: int, last: int, timer: int, waiting: bytes) -> Kept:
+    """What a bucket knew, out of Spark's state."""
+    return Kept(until, last, timer, tuple(unpacked(bytes(waiting))))
+
+
+def moment(end: int, watermark: int) -> int:
+    """The millisecond to be called at for an end in microseconds: Spark calls when the watermark is past it."""
+    due = -(-end // 1000)
+    return due - 1 if due - 1 > watermark else due
+
+
+class Blobs:
+    """A bucket's blobs in Spark's map state."""
+
+    def __init__(self, state: Any):
+        self.state = state
+
+    def get(self, blob: Blob) -> bytes | None:
+        """A blob's bytes, if it is there."""
+        found = self.state.getValue((blob.level, blob.number))
+        return None if found is None else bytes(found[0])
+
+    def put(self, blob: Blob, data: bytes) -> None:
+        """Keep a blob."""
+        self.state.updateValue((blob.level, blob.number), (data,))
+
+    def remove(self, blob: Blob) -> None:
+        """Forget a blob, if it is there."""
+        self.state.removeKey((blob.level, blob.number))
+
+    def clear(self) -> None:
+        """Forget all blobs."""
+        self.state.clear()
+
+
+def framed(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
+           numbered: set[int]) -> Iterator[pd.DataFrame]:
+    """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
+    counts: dict[tuple[int, int, int], int] = {}
+    sent: list[Sent] = []
+    page = Page()
+    for part, batch in answers:
+        count(counts, part, batch, keys[part], part in numbered)
+        page.add(batch)
+        sent.append((part, None, None, None))
+        if page.size > FRAME:
+            yield frame(sent, page)
+            sent, page = [], Page()
+    sent += [(part, window, predicate, size) for (part, window, predicate), size in counts.items()]
+    if sent:
+        yield frame(sent, page)
+
+
+def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
+          numbered: bool) -> None:
+    """Add the answers of a batch to those of their window and predicate."""
+    window = batch.column(0).to_numpy()
+    predicate = batch.column(1 + keys).to_numpy() if numbered else np.zeros(len(window), np.int64)
+    sizes = pc.list_value_length(batch.column(5 + keys + numbered)).to_numpy(zero_copy_only=False)
+    width = int(predicate.max()) + 1
+    totals = np.bincount(window * width + predicate, sizes)
+    for place in np.flatnonzero(totals).tolist():
+        key = (part, *divmod(place, width))
+        counts[key] = counts.get(key, 0) + int(totals[place])
+
+
+def posted(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
+    """Rows that cannot be used as rows for Spark."""
+    page, held = Page(), 0
+    for place, letter in enumerate(letters, 1):
+        page.write(letter.as_py().encode())
+        if page.size > FRAME or place == len(letters):
+            yield frame([(DEAD_PART, None, None, 1)] * (place - held), page)
+            page, held = Page(), place
+
+
+class Page:
+    """The bytes of several tables one after another."""
+
+    def __init__(self) -> None:
+        self.sink, self.ends = pa.BufferOutputStream(), [0]
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self.ends[-1]
+
+    def add(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Write a table."""
+        with pa.ipc.new_stream(self.sink, table.schema) as writer:
+            writer.write(table)
+        self.ends.append(self.sink.tell())
+
+    def write(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self.sink.write(data)
+        self.ends.append(self.sink.tell())
+
+    def column(self, size: int) -> pa.Array:
+        """The bytes of each table, and nulls up to a size."""
+        tables = len(self.ends) - 1
+        there = pa.array([True] * tables + [False] * (size - tables)).buffers()[1]
+        ends = pa.array(self.ends + self.ends[-1:] * (size - tables), pa.int32()).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), size, [there, ends, self.sink.getvalue()])
+
+
+def frame(rows: list[Sent], page: Page) -> pd.DataFrame:
+    """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise; the tables of a
+    page belong to the first of them."""
+    columns = list(zip(*rows, strict=True))
+    types = [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
+    arrays = [*map(pa.array, columns, types), page.column(len(rows))]
+    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(array))
+                         for name, array in zip((PART, WINDOW, PREDICATE, COUNT, ANSWERS), arrays, strict=True)})

@@ -1,0 +1,187 @@
+"""Guards: what a run or a stream is about to write, looked at before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+
+from weft.catalog.store import Store
+from weft.errors import RunError
+from weft.io.files import entries, filesystem, read_json, write_json
+from weft.io.formats import KAFKA
+from weft.io.kafka import KafkaSink
+from weft.io.places import Place, is_at_or_above, overlap, place_of, place_of_uri, reads
+from weft.io.sinks import Sink
+from weft.io.sources import Files
+from weft.io.writable import refuse_unwritable
+from weft.model.query import Query
+from weft.model.workload import Bound
+from weft.spark.batch.run import QUERY
+from weft.spark.write.owned import require_replaceable
+from weft.spark.write.staging import recover
+
+# What a file system takes as one name, and what Spark puts before a query's name while it writes.
+LONGEST = 255 - len(f"{QUERY}=")
+OWNER = "_weft_stream.json"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source of a run: the path that the user gave, if any, and the files that Spark reads now."""
+
+    name: str
+    path: str | None
+    files: tuple[Place, ...]
+
+
+def inputs_of(workload: Iterable[Bound], origins: Mapping[str, Files], frames: Mapping[str, DataFrame]) -> list[Input]:
+    """What the sources of queries read."""
+    names = dict.fromkeys(bound.query.source for bound in workload)
+    paths = {name: origins[name].path if name in origins else None for name in names}
+    return [Input(name, paths[name], files_of(frames[name])) for name in names]
+
+
+def files_of(frame: DataFrame) -> tuple[Place, ...]:
+    """The files that a source reads now, as far as Spark knows any."""
+    return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
+
+
+def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[Bound], inputs: Sequence[Input],
+              store: Store | None) -> None:
+    """Raise where a run would replace anything but earlier results of its queries; recover what killed runs left."""
+    if sink.path is None:
+        return
+    require_outputs(spark, sink.format, queries_of(workload))
+    require_queries(sink.path, workload, inputs, {"the store": folder_of(store)})
+    files, root = filesystem(sink.path)
+    try:
+        require_folder(files, root, sink.path)
+        recover(files, root)
+        for bound in workload:
+            require_replaceable(files, f"{root}/{bound.query.name}", bound.query.name)
+    except OSError as error:
+        raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
+
+
+def guard_stream(spark: SparkSession, sink: object, workload: Sequence[Bound], inputs: Sequence[Input],
+                 checkpoint: str, letters: str, store: Store | None) -> None:
+    """Raise where what a stream writes would lie in a source, or two things that it writes in one another."""
+    if isinstance(sink, Sink | KafkaSink):
+        require_outputs(spark, sink.format if isinstance(sink, Sink) else KAFKA.name, queries_of(workload))
+    require_apart("the checkpoint would be written to", checkpoint, inputs, {})
+    require_apart("dead letters would be written to", letters, inputs, {})
+    refuse_letters(checkpoint, letters)
+    if isinstance(sink, Sink) and sink.path is not None:
+        others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": folder_of(store)}
+        require_queries(sink.path, workload, inputs, others)
+
+
+def queries_of(workload: Iterable[Bound]) -> list[Query]:
+    """The queries of a workload."""
+    return [bound.query for bound in workload]
+
+
+def require_outputs(spark: SparkSession, format: str, queries: Iterable[Query]) -> None:
+    """Raise where a format cannot hold what a query gives."""
+    sensitive = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    for query in queries:
+        refuse_unwritable(query, format, QUERY, sensitive)
+
+
+def require_queries(sink: str, workload: Sequence[Bound], inputs: Sequence[Input],
+                    others: Mapping[str, str | None]) -> None:
+    """Raise where the folders of queries cannot be side by side, or overlap with what is read or written besides."""
+    names = [bound.query.name for bound in workload]
+    require_names(names)
+    for name in names:
+        require_apart(f"query '{name}' would be written to", f"{sink.rstrip('/')}/{name}", inputs, others)
+    refuse_files(sink, names, inputs)
+
+
+def folder_of(store: Store | None) -> str | None:
+    """The folder of a store."""
+    return str(store.catalog.path.absolute().parent) if store else None
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raise where names of queries cannot name folders side by side."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if len(name) > LONGEST:
+            raise RunError(f"query '{name[:40]}…': its name has {len(name)} letters, and a folder takes {LONGEST}: "
+                           "choose a shorter one.")
+        if name.lower().startswith("_weft_"):
+            raise RunError(f"query '{name}': folders that begin with '_weft_' are Weft's own: choose another name.")
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise RunError(f"queries '{other}' and '{name}' differ in the case of letters only, and would share "
+                           "a folder on file systems that do not tell it apart: rename one of them.")
+
+
+def require_apart(what: str, folder: str, inputs: Iterable[Input], others: Mapping[str, str | None]) -> None:
+    """Raise where a folder that is written is, holds or lies in a source or another folder."""
+    place = place_of(folder)
+    for source in inputs:
+        if source.path is not None:
+            read = place_of(source.path)
+            if is_at_or_above(place, read) or reads(read, place):
+                raise RunError(f"{what} '{folder}', which overlaps source '{source.name}' ('{source.path}'): choose "
+                               "another folder.")
+    for name, path in others.items():
+        if path is not None and overlap(place, place_of(path)):
+            raise RunError(f"{what} '{folder}', which overlaps {name} ('{path}'): choose another folder.")
+
+
+def refuse_files(sink: str, names: Iterable[str], inputs: Iterable[Input]) -> None:
+    """Raise where a file that is read lies in a query's folder, whatever links lead there."""
+    root, wanted = place_of(sink), set(names)
+    for source in inputs:
+        for file in source.files:
+            below = file.parts[len(root.parts):]
+            if is_at_or_above(root, file) and below and below[0] in wanted:
+                raise RunError(f"query '{below[0]}' would be written to '{sink.rstrip('/')}/{below[0]}', where source "
+                               f"'{source.name}' reads '/{'/'.join(file.parts)}': choose another sink.")
+
+
+def refuse_letters(checkpoint: str, letters: str) -> None:
+    """Raise where dead letters would lie among what Spark keeps in a checkpoint."""
+    page, place = place_of(checkpoint), place_of(letters)
+    below = place.parts[len(page.parts):]
+    if is_at_or_above(place, page) or (is_at_or_above(page, place) and below[0].startswith("scan-")):
+        raise RunError(f"dead letters would be written to '{letters}', among the files of the checkpoint "
+                       f"'{checkpoint}': choose another folder.")
+
+
+def require_folder(files: fs.FileSystem, root: str, path: str) -> None:
+    """Raise where a folder cannot be made because it, or what it should lie in, is a file."""
+    parts = root.split("/")
+    for count in range(len(parts), 1, -1):
+        found = files.get_file_info("/".join(parts[:count]))
+        if found.type == fs.FileType.File:
+            raise RunError(f"cannot write to '{path}': '{found.path}' is a file. Choose another sink.")
+        if found.type == fs.FileType.Directory:
+            return
+
+
+def claim_letters(checkpoint: str, letters: str, identity: str, new: bool) -> None:
+    """Mark a folder of dead letters as a stream's, or raise where it is another's: their files have the same names."""
+    if is_at_or_above(place_of(checkpoint), place_of(letters)):
+        return
+    files, root = filesystem(letters)
+    try:
+        found = read_json(files, f"{root}/{OWNER}")
+        if found is None:
+            # Before there were marks a stream wrote here without; only one that goes on may have.
+            taken = new and any(info.base_name.startswith("scan-") for info in entries(files, root))
+            files.create_dir(root, recursive=True)
+            found = {"stream": None if taken else identity}
+            if not taken:
+                write_json(files, f"{root}/{OWNER}", found)
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot write dead letters to '{letters}': {error}. Make the folder writable.") from error
+    if found.get("stream") != identity:
+        raise RunError(f"'{letters}' holds the dead letters of another stream, whose files this one would replace: "
+                       "choose another folder.")

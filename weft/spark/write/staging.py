@@ -1,0 +1,182 @@
+"""Staging: where a run writes before anything is in place, so that a crash at any moment loses nothing.
+
+`old` holds what lay in a query's place before. Who is killed between two moves leaves it there, and the next run into
+the same sink puts it back.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+from uuid import uuid4
+
+from pyarrow import fs
+
+from weft.io.files import entries, exists, holds_anything, move_folder
+from weft.spark.batch.run import QUERY
+from weft.spark.write.owned import MARK, mark_result, read_mark, require_replaceable, require_result
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where age decides as it does on remote file systems
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, LOCK = "_weft_staging_", "_weft_lock"
+# After so many seconds a folder whose owner cannot be asked is taken for left behind.
+LEASE = 86_400.0
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The staging folder of one run below the folder of a sink."""
+
+    files: fs.FileSystem
+    root: str
+    run: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the sink."""
+        return f"{PREFIX}{self.run}"
+
+    @property
+    def folder(self) -> str:
+        """Its path."""
+        return f"{self.root}/{self.name}"
+
+    def place(self, query: str) -> str:
+        """Where a query's results belong."""
+        return f"{self.root}/{query}"
+
+    def old(self, query: str) -> str:
+        """Where what lay there before waits."""
+        return f"{self.folder}/old/{query}"
+
+    def written(self) -> dict[str, str]:
+        """The folders of results that are not in place yet, by query."""
+        groups = [info.path for info in entries(self.files, self.folder) if info.base_name.isdigit()]
+        found = [info for group in groups for info in entries(self.files, group)]
+        return {info.base_name.removeprefix(f"{QUERY}="): info.path for info in found
+                if info.base_name.startswith(f"{QUERY}=")}
+
+    def publish(self, queries: Sequence[str]) -> None:
+        """Mark each query's folder and move it into place; if one move fails, all that lay there before comes back."""
+        written = self.written()
+        for query in queries:
+            names = [info.base_name for info in entries(self.files, written[query])]
+            mark_result(self.files, written[query], query, self.run, names)
+            require_replaceable(self.files, self.place(query), query)
+        self.files.create_dir(f"{self.folder}/old", recursive=True)
+        done: list[str] = []
+        try:
+            for query in queries:
+                done.append(query)
+                self.replace(query, written[query])
+        except BaseException:
+            for query in reversed(done):
+                self.put_back(query)
+            raise
+
+    def replace(self, query: str, new: str) -> None:
+        """Put new results in a query's place; what lay there is looked at again where nobody else can reach it."""
+        if holds_anything(self.files, self.place(query)):
+            move_folder(self.files, self.place(query), self.old(query), MARK, leaving=True)
+            require_result(self.files, self.old(query), self.place(query), query)
+        move_folder(self.files, new, self.place(query), MARK)
+
+    def put_back(self, query: str) -> None:
+        """Make a query's place what it was before."""
+        if read_mark(self.files, self.place(query)).get("run") == self.run:
+            self.files.delete_dir(self.place(query))
+        if exists(self.files, self.old(query)) and not self.is_taken(query):
+            move_folder(self.files, self.old(query), self.place(query), MARK)
+
+    def is_taken(self, query: str) -> bool:
+        """Whether somebody has put something into a query's place since."""
+        # Where folders do not move at once, some files may not have left yet; the mark goes last.
+        halfway = not read_mark(self.files, self.old(query))
+        return not halfway and holds_anything(self.files, self.place(query))
+
+    def remove(self) -> None:
+        """Remove the folder, unless something waits in it that could not be put back."""
+        if not entries(self.files, f"{self.folder}/old"):
+            self.delete()
+
+    def delete(self) -> None:
+        """Remove the folder with all that is in it, the lock last: without it nobody would know whose the rest is."""
+        for info in entries(self.files, self.folder):
+            if info.type == fs.FileType.Directory:
+                self.files.delete_dir(info.path)
+        if exists(self.files, self.folder):
+            self.files.delete_dir(self.folder)
+
+
+@contextmanager
+def staged(files: fs.FileSystem, root: str) -> Iterator[Staging]:
+    """A new staging folder that is gone afterwards; while it is there a lock says that its run is alive."""
+    staging = Staging(files, root, uuid4().hex)
+    files.create_dir(staging.folder, recursive=True)
+    lock = locked(staging)
+    try:
+        yield staging
+        staging.delete()
+    except BaseException:
+        staging.remove()
+        raise
+    finally:
+        if lock:
+            lock.close()
+
+
+def recover(files: fs.FileSystem, root: str) -> None:
+    """Put back what runs that were killed have moved aside, and remove what they left."""
+    for info in entries(files, root):
+        found = re.fullmatch(rf"{PREFIX}([0-9a-f]{{32}})", info.base_name)
+        if found and exists(files, f"{info.path}/{LOCK}"):
+            recover_one(Staging(files, root, found[1]))
+
+
+def recover_one(staging: Staging) -> None:
+    """Recover what one run left, if it is not running any more."""
+    lock = locked(staging)
+    if lock is None and not is_old(staging):
+        return
+    try:
+        unpublished = staging.written()
+        for info in entries(staging.files, f"{staging.folder}/old"):
+            if info.base_name in unpublished:
+                staging.put_back(info.base_name)
+            else:  # the new results are in place
+                staging.files.delete_dir(info.path)
+        for query in unpublished:
+            staging.put_back(query)
+        staging.remove()
+    finally:
+        if lock:
+            lock.close()
+
+
+def locked(staging: Staging) -> IO[bytes] | None:
+    """The lock of a staging folder, or None where its run holds it or files cannot be locked."""
+    path = f"{staging.folder}/{LOCK}"
+    if staging.files.type_name != "local" or fcntl is None:
+        if not exists(staging.files, path):
+            staging.files.open_output_stream(path).close()
+        return None
+    lock = open(path, "ab")  # noqa: SIM115 - it is held for as long as the run lasts
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock
+
+
+def is_old(staging: Staging) -> bool:
+    """Whether a staging folder was made so long ago that its run is over."""
+    made = staging.files.get_file_info(f"{staging.folder}/{LOCK}").mtime_ns
+    return staging.files.type_name != "local" and made is not None and made / 1e9 < time.time() - LEASE
