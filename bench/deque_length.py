@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, arguments, finish, results_for
 
-from weft.final.algorithms import Kept, dense_feed
+from weft.final.algorithms import AlgorithmState, dense_feed
 
 WINDOWS = (10, 100, 1000, 10_000)
 VALUES = 1 << 24  # places of all keys together, which sets how many keys a window has
@@ -59,7 +59,7 @@ def looked_at(window: int, keys: int) -> np.ndarray:
     return np.array(looks)
 
 
-def fed(kept: Kept, rng: np.random.Generator, keys: int, slices: int, window: int) -> Kept:
+def fed(kept: AlgorithmState, rng: np.random.Generator, keys: int, slices: int, window: int) -> AlgorithmState:
     """The state after so many more slices a key."""
     cells = (rng.random(keys * slices),)
     feed = dense_feed(cells, [window], np.arange(keys + 1) * slices)

@@ -15,7 +15,7 @@ from common import machine, save_json
 from final_page import publish, show
 
 from weft.aggregates.monoid import ADD, MAX, Monoid, State
-from weft.final.algorithms import ALGORITHMS, Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms import ALGORITHMS, Algorithm, AlgorithmState, Feed, dense_feed
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.sequential import Sequential
 
@@ -50,7 +50,7 @@ def ways(algorithm: Algorithm) -> tuple[str, ...]:
     return ("slide", "advance") if isinstance(algorithm, Bulk) else ("advance",)
 
 
-def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Kept:
+def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> AlgorithmState:
     """A state whose windows are full: it has seen as many slices as the longest range is long."""
     head = tuple(np.resize(a, max(ranges)) for a in cells)
     feed = dense_feed(head, ranges)
@@ -59,11 +59,11 @@ def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]
     return algorithm.advance(kind.monoid, algorithm.init(kind.monoid, (kind.type,), ranges, 1), feed)[1]
 
 
-def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], Kept]:
+def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], AlgorithmState]:
     """Work that feeds a line of slices to full windows, one step a slice, and goes on where it left off."""
     state, feed = [filled(algorithm, kind, cells, ranges)], dense_feed(cells, ranges)
 
-    def work() -> Kept:
+    def work() -> AlgorithmState:
         _, state[0] = algorithm.advance(kind.monoid, state[0], feed)
         return state[0]
 

@@ -14,7 +14,7 @@ import numpy as np
 from final_common import KINDS, MEMBERS, Kind, filled, quiet
 
 from weft.aggregates.monoid import State
-from weft.final.algorithms import Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms import Algorithm, AlgorithmState, Feed, dense_feed
 from weft.final.algorithms.jit import Kernel, compile_kernel
 from weft.final.algorithms.sequential import Sequential
 from weft.final.algorithms.values import COMBINES
@@ -55,7 +55,7 @@ def spread(values: np.ndarray) -> dict[str, float]:
     return found | {"mean": float(values.mean())}
 
 
-def one_by_one(algorithm: Algorithm, kind: Kind, kept: Kept, cells: State, window: int,
+def one_by_one(algorithm: Algorithm, kind: Kind, kept: AlgorithmState, cells: State, window: int,
                meter: Callable[[], int]) -> np.ndarray:
     """How far a meter runs on in each of many calls with one slice."""
     feeds, grown = [dense_feed((cells[0][i : i + 1],), [window]) for i in range(len(cells[0]))], []
@@ -95,14 +95,15 @@ def clocked(algorithm: Sequential, kind: Kind, window: int) -> tuple[np.ndarray,
     return slides, float(np.median(empty))
 
 
-def captured(algorithm: Sequential, kind: Kind, kept: Kept, feed: Feed) -> tuple:
+def captured(algorithm: Sequential, kind: Kind, kept: AlgorithmState, feed: Feed) -> tuple:
     """The arguments that `advance` hands to the kernel; the kernel itself does not run."""
     taken: list[tuple] = []
     replace(algorithm, kernel=lambda *given: taken.append(given)).advance(kind.monoid, kept, feed)
     return taken[0]
 
 
-def repeated(drive: Callable[..., None], taken: tuple, kept: Kept, cell: np.ndarray, line: np.ndarray) -> np.ndarray:
+def repeated(drive: Callable[..., None], taken: tuple, kept: AlgorithmState, cell: np.ndarray,
+             line: np.ndarray) -> np.ndarray:
     """The least time of each slide over several runs from the same state."""
     arrays = (kept.seen, kept.marks, kept.links, *kept.values)
     before = [a.copy() for a in arrays]

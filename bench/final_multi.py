@@ -29,7 +29,7 @@ from final_common import (
     work_of,
 )
 
-from weft.final.algorithms import Algorithm, Kept
+from weft.final.algorithms import Algorithm, AlgorithmState
 from weft.final.algorithms.bulk import Bulk
 
 ALL = (1, 4, 16, 64, 256, 1024)  # all ranges from 1 to this
@@ -110,7 +110,7 @@ def memories(kind: Kind, case: str, ranges: list[int], slides: int) -> Iterator[
                    **memory(advancing(algorithm, kind, cells, ranges), len(cells[0]) * len(ranges))}
 
 
-def memory(work: Callable[[], Kept], answers: int) -> dict[str, int]:
+def memory(work: Callable[[], AlgorithmState], answers: int) -> dict[str, int]:
     """Bytes kept between two calls, and the peak of one call without its answers."""
     work()
     tracemalloc.start()

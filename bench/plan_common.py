@@ -14,7 +14,7 @@ from plan_page import publish, show
 from weft.cost.model import PaperModel, find_technique
 from weft.model.window import Window
 from weft.optimize import OPTIMIZERS
-from weft.optimize.problem import Problem, price
+from weft.optimize.problem import Problem, price_groups
 
 OPTIMIZER = {o.name: o for o in OPTIMIZERS}
 
@@ -33,7 +33,7 @@ def planned(policy: str, windows: Sequence[Window], rate: float, technique: str 
     problem = problem_of(windows, rate, technique, optimizer.shared, seed=seed)
     groups = optimizer.group(problem)
     took = time.thread_time() - begun
-    return {"policy": policy, "cost": price(problem, groups).total, "trees": len(groups), "seconds": took}
+    return {"policy": policy, "cost": price_groups(problem, groups).total, "trees": len(groups), "seconds": took}
 
 
 def compared(windows: Sequence[Window], rate: float) -> dict[str, Any]:

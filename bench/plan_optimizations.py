@@ -19,7 +19,7 @@ from plan_common import arguments, finish, planned, problem_of, results_for, say
 
 from weft.model.window import Window
 from weft.optimize.problem import Problem
-from weft.optimize.weave_plain import Plain, Savings, Weft
+from weft.optimize.weave_plain import PlainTree, PlainWeave, Savings
 from weft.testing.workloads import weave_workload
 
 VARIANTS = {
@@ -35,21 +35,21 @@ class Late(Exception):
     """The limit has passed."""
 
 
-class Bounded(Plain):
+class Bounded(PlainWeave):
     """Weave Share to the letter until its time is up."""
 
     def __init__(self, problem: Problem, savings: Savings):
         super().__init__(problem, savings)
         self.end = time.thread_time() + LIMIT
 
-    def gain(self, a: Weft, b: Weft) -> float:
+    def gain(self, a: PlainTree, b: PlainTree) -> float:
         """Looks at the clock before each pair."""
         if time.thread_time() > self.end:
             raise Late
         return super().gain(a, b)
 
 
-class Tally(Plain):
+class Tally(PlainWeave):
     """Weave Share with all savings, reckoning on the way what it would do with fewer."""
 
     def __init__(self, problem: Problem):
@@ -57,7 +57,7 @@ class Tally(Plain):
         self.naive_pairs = self.naive = self.lookup = self.bitmap = 0
         self.divided: dict[tuple, int] = {}
 
-    def gain(self, a: Weft, b: Weft) -> float:
+    def gain(self, a: PlainTree, b: PlainTree) -> float:
         """Counts a look at a pair: always without the table, the first time with it."""
         key = (a.queries, b.queries)
         if key not in self.divided:
@@ -68,7 +68,7 @@ class Tally(Plain):
         self.naive += self.divided[key]
         return super().gain(a, b)
 
-    def merge(self, a: Weft, b: Weft) -> Weft:
+    def merge(self, a: PlainTree, b: PlainTree) -> PlainTree:
         """Counts a merge, which counts edges once more."""
         divided = self.divided[a.queries, b.queries]
         self.naive, self.lookup, self.bitmap = self.naive + divided, self.lookup + divided, self.bitmap + listed(a, b)
@@ -81,12 +81,12 @@ class Tally(Plain):
                                    (self.work.pairs, self.work.probes)), strict=True))
 
 
-def listed(a: Weft, b: Weft) -> int:
+def listed(a: PlainTree, b: PlainTree) -> int:
     """The edges of tree b in the composite slide of both."""
     return b.count * (lcm(a.period, b.period) // b.period)
 
 
-def divisions(a: Weft, b: Weft) -> int:
+def divisions(a: PlainTree, b: PlainTree) -> int:
     """How often the edges of tree b are divided by slides of tree a, each until one divides it."""
     period, total, done = lcm(a.period, b.period), 0, set()
     marks = np.fromiter(b.bitmap or (), np.int64)

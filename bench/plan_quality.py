@@ -17,7 +17,7 @@ import numpy as np
 from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, say
 
 from weft.cost.techniques import TECHNIQUES
-from weft.optimize.problem import Groups, Problem, price
+from weft.optimize.problem import Groups, Problem, price_groups
 from weft.optimize.share_all import group as all_together
 from weft.optimize.weave_polish import group as polished
 from weft.optimize.weave_share import group as woven
@@ -33,7 +33,7 @@ MAKERS = ((lambda n, seed: weave_workload(n, seed=seed), (-1, 4)),
 
 def better_of_both(problem: Problem) -> Groups:
     """Weave Share or all together, whichever is cheaper."""
-    return min(woven(problem), all_together(problem), key=lambda g: price(problem, g).total)
+    return min(woven(problem), all_together(problem), key=lambda g: price_groups(problem, g).total)
 
 
 POLICIES: dict[str, Callable[[Problem], Groups]] = {
@@ -84,7 +84,7 @@ def solved(policy: Callable[[Problem], Groups], problem: Problem) -> dict[str, A
     begun = time.thread_time()
     groups = policy(fresh)
     took = time.thread_time() - begun
-    return {"cost": price(problem, groups).total, "trees": len(groups), "seconds": took}
+    return {"cost": price_groups(problem, groups).total, "trees": len(groups), "seconds": took}
 
 
 if __name__ == "__main__":

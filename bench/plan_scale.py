@@ -22,7 +22,7 @@ from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, s
 
 from weft.cost.techniques import TECHNIQUES
 from weft.model.window import Window
-from weft.optimize.problem import price
+from weft.optimize.problem import price_groups
 from weft.testing.workloads import any_workload, tri_workload, weave_workload
 
 PATIENCE = 2  # a case is given up when it has taken so many times its aim, and ten seconds
@@ -79,7 +79,7 @@ def measured(case: Case) -> dict[str, Any]:
     took, wall = time.thread_time() - begun, time.perf_counter() - clock
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {"seconds": took, "wall": wall, "peak_gib": peak, "trees": len(groups),
-            "cost": price(problem, groups).total}
+            "cost": price_groups(problem, groups).total}
 
 
 def case_in_new_process(number: int) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, s
 
 from weft.aggregates.monoid import ADD, MAX, Monoid
 from weft.final.algorithms import ALGORITHMS, Algorithm
-from weft.local.run import Rows, cut, run_tree
+from weft.local.run import LocalRows, cut_rows, run_tree
 from weft.model.window import Window
-from weft.optimize.problem import price
+from weft.optimize.problem import price_groups
 from weft.testing.workloads import tri_workload
 
 QUERIES, LARGEST, OVERLAP, RATE = 100, 1000, 100, 1.0
@@ -63,10 +63,10 @@ class Readings:
     energy: np.ndarray
     states: np.ndarray
 
-    def rows(self) -> Rows:
+    def rows(self) -> LocalRows:
         """The first energy reading as a stream without keys."""
         size = len(self.energy)
-        return Rows(np.arange(size), np.zeros(size, np.int64), (self.energy[:, 0].copy(),))
+        return LocalRows(np.arange(size), np.zeros(size, np.int64), (self.energy[:, 0].copy(),))
 
 
 def readings(size: int, seed: int = 12) -> Readings:
@@ -92,24 +92,24 @@ def main() -> None:
     finish("plan_throughput", results)
 
 
-def measured(policy: str, technique: str, rows: Rows, windows: Sequence[Window]) -> dict[str, Any]:
+def measured(policy: str, technique: str, rows: LocalRows, windows: Sequence[Window]) -> dict[str, Any]:
     """One plan: what it is reckoned to cost, the seconds it takes, and how many answers it gives."""
     optimizer, (name, monoid) = OPTIMIZER[policy], RUN_BY[technique]
     problem = problem_of(windows, RATE, technique, optimizer.shared)
     groups = optimizer.group(problem)
     trees = [[windows[i] for i in group] for group in groups]
-    few = Rows(rows.time[:2000], rows.key[:2000], tuple(a[:2000] for a in rows.values))
+    few = LocalRows(rows.time[:2000], rows.key[:2000], tuple(a[:2000] for a in rows.values))
     partial, run = (cut_shared, run_shared) if optimizer.shared else (cut_apart, run_apart)
     run(few, trees, monoid, MEMBER[name])  # compiles
     seconds, (answers, folding) = best(lambda: clocked(run, rows, trees, monoid, MEMBER[name]))
     cutting, _ = best(lambda: partial(rows, trees, monoid))
-    cost = price(problem, groups)
+    cost = price_groups(problem, groups)
     return {"policy": policy, "technique": technique, "algorithm": name, "trees": len(trees), "cost": cost.total,
             "partial_cost": cost.partial, "seconds": seconds, "partial_seconds": cutting, "final_seconds": folding,
             "answers": answers}
 
 
-def clocked(run: Callable[..., int], rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid,
+def clocked(run: Callable[..., int], rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid,
             algorithm: Algorithm) -> tuple[int, float]:
     """A plan run once: its answers, and the seconds of folding alone."""
     clock = Clocked(algorithm)
@@ -126,28 +126,28 @@ def best(work: Callable[[], Any]) -> tuple[float, Any]:
     return min(times)
 
 
-def run_apart(rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
+def run_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
     """WeaveShare's way: every tree cuts the rows itself. Counts the answers."""
     return sum(len(answers.start) for tree in trees for _, answers in run_tree(rows, tree, monoid, algorithm))
 
 
-def run_shared(rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
+def run_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
     """TriWeave's way: rows are cut once, at all edges, and every tree makes its slices of those."""
     return run_apart(sliced(rows, trees, monoid), trees, monoid, algorithm)
 
 
-def sliced(rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> Rows:
+def sliced(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> LocalRows:
     """The slices of all edges as a stream."""
-    slices = cut(rows, [window for tree in trees for window in tree], monoid)
-    return Rows(slices.start, np.zeros(len(slices.start), np.int64), slices.values)
+    slices = cut_rows(rows, [window for tree in trees for window in tree], monoid)
+    return LocalRows(slices.start, np.zeros(len(slices.start), np.int64), slices.values)
 
 
-def cut_apart(rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
+def cut_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
     """The partial stages of all trees alone."""
-    return sum(len(cut(rows, tree, monoid).start) for tree in trees)
+    return sum(len(cut_rows(rows, tree, monoid).start) for tree in trees)
 
 
-def cut_shared(rows: Rows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
+def cut_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
     """The shared partial stage, and the trees' own slices of it."""
     return cut_apart(sliced(rows, trees, monoid), trees, monoid)
 

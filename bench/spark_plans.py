@@ -78,7 +78,7 @@ def weave(rows: int) -> Any:
 def describe(loom: Any, optimizer: str) -> dict[str, Any]:
     """A plan's size, and its cost by the Spark model in seconds."""
     from weft.optimize.plan import find_optimizer, problem_of, sharing
-    from weft.optimize.problem import price
+    from weft.optimize.problem import price_groups
     from weft.stages.build import projection
 
     plan = loom.plan(optimizer=optimizer)
@@ -87,7 +87,7 @@ def describe(loom: Any, optimizer: str) -> dict[str, Any]:
     numbers = {bound.query.name: i for i, bound in enumerate(group)}
     trees = [tree for scan in plan.scans for tree in scan.trees]
     groups = tuple(tuple(numbers[b.query.name] for b in tree.queries) for tree in trees)
-    cost = price(problem, groups).total * problem.model.span
+    cost = price_groups(problem, groups).total * problem.model.span
     return {"optimizer": optimizer, "scans": len(plan.scans), "trees": len(trees), "model": cost}
 
 

@@ -30,8 +30,8 @@ from pyspark.sql import functions as F
 from weft import Loom
 from weft.io.arrivals import TIME
 from weft.spark.session.session import local_session
+from weft.spark.stream.flow import SETTINGS, closed_slices
 from weft.spark.stream.start import PARTITIONS
-from weft.spark.stream.flow import SETTINGS, slices_of
 from weft.stages.build import build
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
@@ -88,7 +88,7 @@ def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     """Native streaming aggregation by slice and key, thrown away."""
     loom = weaving(spark, feed, [60])
     (scan,) = build(loom.plan())
-    frame = slices_of(source(spark, feed.folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
+    frame = closed_slices(source(spark, feed.folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
     loom.close()
     return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))
 
@@ -114,8 +114,8 @@ def weft(spark: SparkSession, feed: Feed, run: str, ranges: list[int]) -> dict:
     """Weft with a window a range, thrown away."""
     loom = weaving(spark, feed, ranges)
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
-        stream = loom.start(place, "noop", trigger="available", future=None)
-        stream.await_end()
+        stream = loom.start(place, "noop", trigger="available", max_clock_skew=None)
+        stream.awaitTermination()
         (scan,) = stream.scans
         found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress], feed.rows)
         last = json.loads(scan.query.recentProgress[-2].json)
@@ -195,7 +195,7 @@ def resident(process: psutil.Process) -> int:
 
 def watched(stream, minute: int) -> dict:
     """What a stream is like after another minute."""
-    if stream.await_end(60):
+    if stream.awaitTermination(60):
         raise SystemExit("the stream has ended")
     me = psutil.Process()
     kinds = {"driver": [me], "java": [], "workers": []}

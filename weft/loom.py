@@ -10,55 +10,55 @@ from os.path import abspath
 from typing import TYPE_CHECKING
 from warnings import warn
 
-from weft.aggregates.component import MOST_VALUES
+from weft.aggregates.component import MAX_BAG_VALUES
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
-from weft.catalog.outlook import Outlook, find_outlook, keep_outlook, mark_of
+from weft.catalog.outlook import PlanningSnapshot, find_snapshot, keep_snapshot, snapshot_key
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
-from weft.io.arrivals import Arrival, delay_of, refuse_own
-from weft.io.feeds import feed_of
+from weft.io.arrivals import StreamInput, parse_delay, refuse_own
+from weft.io.feeds import find_feed
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink, batch_sink, stream_sink
-from weft.io.sources import Files, locate_files, opened, place_of
+from weft.io.sources import Files, locate_files, open_source, place_of
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
+from weft.model.stages import PartialStage
 from weft.model.statistics import ASSUMED, Statistics
-from weft.model.workload import Bound, choose
+from weft.model.workload import BoundQuery, choose
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import account_plan
+from weft.optimize.account import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
-from weft.spark.batch.run import Part, Results, Watching, parts_of, unwatched
-from weft.spark.bind.check import Checker, refuse_large
-from weft.spark.stream.checkpoint import open_checkpoint
-from weft.spark.session.connect import refuse_out_of_reach
-from weft.spark.stream.row_windows import require_countable
-from weft.spark.bind.functions import check_name, check_partials
-from weft.spark.write.guard import claim_letters, guard_run, guard_stream, inputs_of
-from weft.spark.incremental.run import Keeper
-from weft.spark.bind.listings import Listings
-from weft.spark.statistics.measure import measure_scan
-from weft.spark.statistics.observe import Watches
-from weft.spark.stream.sinks import Receiver, require_free
-from weft.spark.stages.partial import run_partial
-from weft.spark.stream.handle import Stream
-from weft.spark.statistics.samples import Recalled, Samples
-from weft.spark.bind.schema import schema_of
-from weft.spark.session.session import active_or_local
-from weft.spark.write.write import silent, told, write
-from weft.spark.incremental.snapshot import refuse_counting, require_files, require_store, snapshot_of
-from weft.spark.stream.start import Wanted, page_of, start_stream
+from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
 from weft.spark.batch.verify import Verification, verify
+from weft.spark.bind.check import Checker, refuse_large
+from weft.spark.bind.functions import check_name, check_partials
+from weft.spark.bind.listings import Listings
+from weft.spark.bind.schema import schema_of
+from weft.spark.incremental.run import SliceReader
+from weft.spark.incremental.snapshot import refuse_counting, require_files, require_store, snapshot_of
+from weft.spark.session.connect import refuse_unreachable_sink
+from weft.spark.session.session import active_or_local
 from weft.spark.session.workers import require_workers
+from weft.spark.stages.partial import run_partial
+from weft.spark.statistics.measure import measure_scan
+from weft.spark.statistics.observe import SizeObserver
+from weft.spark.statistics.samples import RecalledSamples, SourceSamples
+from weft.spark.stream.checkpoint import open_checkpoint
+from weft.spark.stream.handle import Stream
+from weft.spark.stream.row_windows import require_countable
+from weft.spark.stream.sinks import Receiver, require_free
+from weft.spark.stream.start import StreamOptions, make_page, start_stream
+from weft.spark.write.guard import claim_letters, guard_run, guard_stream, list_inputs
+from weft.spark.write.write import report_nothing, translate_errors, write_results
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
-from weft.model.stages import PartialStage
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -81,24 +81,24 @@ class Loom:
     >>> loom.run()["sma"].show()
 
     With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
-    `most_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
+    `max_bag_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
     """
 
     def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
-                 most_values: int = MOST_VALUES):
-        if most_values < 1:
-            raise PlanError(f"most_values must be a whole number above 0, not {most_values}.")
+                 max_bag_values: int = MAX_BAG_VALUES):
+        if max_bag_values < 1:
+            raise PlanError(f"max_bag_values must be a whole number above 0, not {max_bag_values}.")
         self.spark = spark or active_or_local()
-        self.most_values = most_values
+        self.max_bag_values = max_bag_values
         self._files: dict[str, Files] = {}
-        self._arrivals: dict[str, Arrival] = {}
+        self._arrivals: dict[str, StreamInput] = {}
         self._checker = Checker(self.spark)
         self._frames: dict[str, DataFrame] = {}
         self._listings = Listings(self.spark, self._frames, self._checker.show)
         self._schemas: dict[str, SourceSchema] = {}
-        self._queries: dict[str, Bound] = {}
+        self._queries: dict[str, BoundQuery] = {}
         self._statistics: dict[tuple, Statistics] = {}
-        self._samples = Samples(self._frames, self._statistics)
+        self._samples = SourceSamples(self._frames, self._statistics)
         self._measured = False
         self._store: Store | None = None
         if store is not None:
@@ -132,17 +132,17 @@ class Loom:
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
         self._checker.settings.check()
-        feed = feed_of(name, str(data), format, options, schema) if format and isinstance(data, str) else None
+        feed = find_feed(name, str(data), format, options, schema) if format and isinstance(data, str) else None
         located = not feed and isinstance(data, str | PathLike)
         files = locate_files(str(data), format, options, schema is not None) if located else None
-        frame, arriving = opened(self.spark, name, files or feed or data, schema)
+        frame, arriving = open_source(self.spark, name, files or feed or data, schema)
         refuse_own(name, frame.columns)
         known = schema_of(name, frame, time, self._is_on("spark.sql.caseSensitive"))
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
         self._files |= {name: files} if files else {}
         self._listings.add(name, files or feed or data)
-        self._arrivals[name] = Arrival(name, arriving, watermark, place_of(files or feed))
+        self._arrivals[name] = StreamInput(name, arriving, watermark, place_of(files or feed))
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -151,7 +151,7 @@ class Loom:
         if name in self._queries:
             raise QueryError(name, "there is already a query of this name.", hint="Choose another name.")
         bound = self._checker.bind(parse_query(name, sql, self._schemas, self._checker.defined))
-        refuse_large(bound, self._statistics.get(scan_key(bound)), self.most_values)
+        refuse_large(bound, self._statistics.get(scan_key(bound)), self.max_bag_values)
         if self._store:
             self._store.register((bound.query,))
             self._recall((bound,))
@@ -203,13 +203,13 @@ class Loom:
                 self._store.keep([(Rows(*scan_key(head)), sizes)], Origin.MEASURED)
         return {", ".join((key[0], *key[3])): found for key, found in self._statistics.items()}
 
-    def _recall(self, queries: Iterable[Bound]) -> None:
+    def _recall(self, queries: Iterable[BoundQuery]) -> None:
         """Take over what the store knows of the rows that queries read."""
         for key in dict.fromkeys(map(scan_key, queries)):
             if self._store and key not in self._statistics and (found := self._store.known(Rows(*key))):
                 self._statistics[key] = found
 
-    def _model(self, bound: Bound) -> SparkModel:
+    def _model(self, bound: BoundQuery) -> SparkModel:
         key, query = share_key(bound), bound.query
         known = self._samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
         found = known.in_rows if query.window.counts_rows else known
@@ -225,11 +225,11 @@ class Loom:
         return self._explained(plan, self._stages(plan))
 
     def _stages(self, plan: SharedPlan) -> tuple[ScanStages, ...]:
-        return build(plan, self._ansi, self.most_values)
+        return build(plan, self._ansi, self.max_bag_values)
 
     def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
-        found = account_plan(plan, self._model, projection, self._statistics, self._samples.size,
-                             self._samples.found)
+        found = break_down_plan(plan, self._model, projection, self._statistics, self._samples.size,
+                                self._samples.found)
         return Explanation(plan, stages, found)
 
     def run(
@@ -249,20 +249,20 @@ class Loom:
         """
         target, chosen = None if sink is None else batch_sink(sink), self._current(queries)
         if target is not None:
-            guard_run(self.spark, target, chosen, inputs_of(chosen, self._files, self._frames), self._store)
+            guard_run(self.spark, target, chosen, list_inputs(chosen, self._files, self._frames), self._store)
         planned = self._planned_again if incremental else self.plan
-        plan, tell = planned([bound.query.name for bound in chosen], algorithm, optimizer), progress or silent
+        plan, tell = planned([bound.query.name for bound in chosen], algorithm, optimizer), progress or report_nothing
         stages = self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
-        watches = Watches() if self._store and sink is not None else None
+        watches = SizeObserver() if self._store and sink is not None else None
         read: tuple[dict, ...] = ()
         if incremental:
-            parts, read = self._from_kept(stages, watches or unwatched, lambda text: tell(0, 1, text))
+            parts, read = self._from_kept(stages, watches or leave_unobserved, lambda text: tell(0, 1, text))
         else:
-            parts = parts_of(stages, self._slices, watches or unwatched)
-        report = () if target is None else write(self.spark, parts, target, tell)
+            parts = build_parts(stages, self._slices, watches or leave_unobserved)
+        report = () if target is None else write_results(self.spark, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
         return Results(parts, report, read, self._checker.settings.pinned())
@@ -272,27 +272,27 @@ class Loom:
         catalog, chosen = require_store(self._store).catalog, [bound.query for bound in self._chosen(queries)]
         refuse_counting(chosen)
         require_files(dict.fromkeys(query.source for query in chosen), self._files, catalog.path.parent)
-        mark = mark_of(optimizer, [(self._files[query.source].path, query.text) for query in chosen])
-        known, now = None if self._measured else find_outlook(catalog, mark), self._samples
-        self._samples = Recalled(self._frames, known.measured, dict(known.sampled)) if known else now
+        mark = snapshot_key(optimizer, [(self._files[query.source].path, query.text) for query in chosen])
+        known, now = None if self._measured else find_snapshot(catalog, mark), self._samples
+        self._samples = RecalledSamples(self._frames, known.measured, dict(known.sampled)) if known else now
         try:
             plan = self.plan([query.name for query in chosen], algorithm, optimizer)
         finally:
             self._samples = now
         if known is None:
-            keep_outlook(catalog, mark, Outlook(self._statistics, now.found))
+            keep_snapshot(catalog, mark, PlanningSnapshot(self._statistics, now.found))
         return plan
 
     def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
-                   say: Callable[[str], None]) -> tuple[tuple[Part, ...], tuple[dict, ...]]:
+                   say: Callable[[str], None]) -> tuple[tuple[AnswerPart, ...], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
         require_workers(self.spark)
         catalog = require_store(self._store).catalog
         names = dict.fromkeys(scan.partial.source for scan in stages)
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name].schema) for name in names}
-        with told():
-            keeper = Keeper(self.spark, catalog, found, say)
-            return parts_of(stages, keeper.slices, watch), keeper.report
+        with translate_errors():
+            keeper = SliceReader(self.spark, catalog, found, say)
+            return build_parts(stages, keeper.slices, watch), keeper.report
 
     def start(
         self,
@@ -300,7 +300,7 @@ class Loom:
         sink: str | Mapping[str, str] | Sink | KafkaSink | Receiver,
         queries: Iterable[str] | None = None,
         trigger: str | None = None,
-        future: str | None = "1 day",
+        max_clock_skew: str | None = "1 day",
         dead_letters: str | None = None,
         algorithm: Forcing = None,
         optimizer: str = OPTIMIZER,
@@ -310,15 +310,15 @@ class Loom:
         `checkpoint` is a folder for its state: a start with the same queries goes on from there. A sink is as in `run`,
         or "console", "memory", a `KafkaSink`, or a function of a query's name, its new rows and the trigger's number.
         `trigger` is None (as fast as it can), "10 seconds", or "available" for what is there, and then the stream ends.
-        Rows that cannot be used, or whose clock is ahead by more than `future`, go to `dead_letters`, a folder of JSON
-        lines.
+        Rows that cannot be used, or whose clock is ahead by more than `max_clock_skew`, go to `dead_letters`, a folder
+        of JSON lines.
         """
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
         require_countable(workload)
         known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
         letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
-        inputs = inputs_of(workload, self._files, self._frames)
+        inputs = list_inputs(workload, self._files, self._frames)
         guard_stream(self.spark, known, workload, inputs, place, letters, self._store)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
@@ -329,11 +329,11 @@ class Loom:
             page.require_same(place, workload, delays, self._checker.identity)
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
         stages = self._stages(plan)
-        ahead = None if future is None else delay_of(self.spark, future, "future")
-        wanted = Wanted(place, known, trigger, ahead, letters)
-        refuse_out_of_reach(self.spark, wanted.sink)
+        ahead = None if max_clock_skew is None else parse_delay(self.spark, max_clock_skew, "max_clock_skew")
+        wanted = StreamOptions(place, known, trigger, ahead, letters)
+        refuse_unreachable_sink(self.spark, wanted.sink)
         arriving, new = {name: self._arrivals[name] for name in names}, page is None
-        page = page_of(self.spark, page, plan, stages, arriving, wanted, delays, self._checker.identity)
+        page = make_page(self.spark, page, plan, stages, arriving, wanted, delays, self._checker.identity)
         require_free(known, page.identity, list(page.queries))
         claim_letters(place, letters, page.identity, new)
         return start_stream(self.spark, plan, stages, arriving, wanted, page, self._ansi)
@@ -342,7 +342,7 @@ class Loom:
         require_workers(self.spark)
         return run_partial(self._frames[stage.source], stage)
 
-    def _keep_sizes(self, watches: Watches) -> None:
+    def _keep_sizes(self, watches: SizeObserver) -> None:
         """Put what a run found out into the store."""
         assert self._store
         try:
@@ -360,8 +360,8 @@ class Loom:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._current(queries)]
         stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer))
-        with Results(parts_of(stages, self._slices)) as results:
-            return verify(results, chosen, self._checker.native, progress or silent)
+        with Results(build_parts(stages, self._slices)) as results:
+            return verify(results, chosen, self._checker.native, progress or report_nothing)
 
     def native(self, name: str) -> DataFrame:
         """One query as Spark itself runs it."""
@@ -380,12 +380,12 @@ class Loom:
     def _is_on(self, setting: str) -> bool:
         return str(self.spark.conf.get(setting)).lower() == "true"
 
-    def _current(self, names: Iterable[str] | None) -> list[Bound]:
+    def _current(self, names: Iterable[str] | None) -> list[BoundQuery]:
         """The chosen queries, their sources as they are now."""
         found = self._chosen(names)
         self._listings.refresh(bound.query.source for bound in found)
         return found
 
-    def _chosen(self, names: Iterable[str] | None) -> list[Bound]:
+    def _chosen(self, names: Iterable[str] | None) -> list[BoundQuery]:
         self._checker.settings.check()
         return choose(self._queries, names)

@@ -9,10 +9,10 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from weft.errors import RunError, WeftError
 from tests.crash.phases import OTHERS, PHASES
 from tests.crash.queries import WORKLOADS
 from tests.crash.run import Outcome, crash
+from weft.errors import RunError, WeftError
 
 
 def main() -> int:

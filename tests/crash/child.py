@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import weft.spark.stream.sinks
-from weft.errors import PlanError
-from weft.io.files import filesystem
-from weft.loom import Loom
-from weft.model.plan import SharedPlan
-from weft.spark.stream.partial import is_cut_in_workers
-from weft.spark.session.session import local_session
-from weft.stages.build import build
 from tests.crash.feed import SCHEMA, WATERMARK
 from tests.crash.queries import PARTITIONS, STARTED, WORKLOAD, WORKLOADS
+from weft.errors import PlanError
+from weft.io.files import open_filesystem
+from weft.loom import Loom
+from weft.model.plan import SharedPlan
+from weft.spark.session.session import local_session
+from weft.spark.stream.partial import is_cut_in_workers
+from weft.stages.build import build
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +56,7 @@ class SlowFiles:
 
 def slow_filesystem(path: str) -> tuple[Any, str]:
     """The file system of a path, slowed down."""
-    files, root = filesystem(path)
+    files, root = open_filesystem(path)
     return SlowFiles(files), root
 
 
@@ -87,17 +87,17 @@ def require_made_for(folder: Path, plan: SharedPlan) -> None:
 
 def go_on(spark: SparkSession, folder: Path) -> None:
     """Answer what comes, until it is killed."""
-    weft.spark.stream.sinks.filesystem = slow_filesystem
+    weft.spark.stream.sinks.open_filesystem = slow_filesystem
     stream = loom_over(spark, folder).start(folder / "checkpoint", sink=str(folder / "out"))
     require_made_for(folder, stream.plan)
     print(STARTED, flush=True)
-    stream.await_end()
+    stream.awaitTermination()
 
 
 def finish(spark: SparkSession, folder: Path) -> None:
     """Answer what is there, and then everything as a batch run."""
     loom = loom_over(spark, folder)
-    loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available").await_end()
+    loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available").awaitTermination()
     loom.run(sink=str(folder / "expected"))
     loom.close()
 

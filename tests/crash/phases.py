@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.spark.stream.sinks import prefix
 from tests.crash.queries import PARTITIONS, SCAN, STARTED
+from weft.spark.stream.sinks import trigger_prefix
 
 # Rows are read and sliced; windows are folded; answers are written beside their places; they are moved there; the
 # trigger is noted as done. Besides: before the first trigger of a process, and between two.
@@ -67,7 +67,7 @@ class Scene:
     def published(self, number: int) -> list[Path]:
         """The files of a trigger that are in their places; folders come and go while they are looked at."""
         return [path for folder in listed(self.folder / "out") for path in listed(folder)
-                if path.name.startswith(prefix(number))]
+                if path.name.startswith(trigger_prefix(number))]
 
     def kept(self, number: int) -> bool:
         """Whether the final stage has kept its state of a trigger in all partitions."""

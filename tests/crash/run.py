@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft.errors import RunError
 from tests.crash.feed import Feed
 from tests.crash.phases import PHASES, Scene
 from tests.crash.process import POLL, ended, kill, started
 from tests.crash.queries import WORKLOAD
 from tests.crash.verdict import Compared, compare_all, leftovers
+from weft.errors import RunError
 
 # How many files wait at the start, and come with each trigger, of which one reads two.
 WAITING, ARRIVING = 8, 2

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from weft.spark.write.owned import MARK
 from tests.crash.queries import FOLDED, KEYS, UNTIL
+from weft.spark.write.owned import MARK
 
 ROUNDING = 1e-9
 Rows = dict[tuple, list[tuple]]

@@ -18,7 +18,7 @@ from tests.fuzz.rows import differing
 from tests.fuzz.runs import World
 from tests.fuzz.text import aliased
 from weft.errors import RunError, WeftError
-from weft.spark.session.session import set_for_a_while
+from weft.spark.session.session import temporary_settings
 
 EQUAL, REFUSED, INVALID, RAISED = "equal", "refused by Weft", "refused by both", "raised by both"
 DIFFERENT, CRASH, UNREFUSED = "DIFFERENT", "CRASH", "ANSWERED THOUGH SPARK DOES NOT"
@@ -51,7 +51,7 @@ def check_together(spark: SparkSession, case: Case) -> list[Verdict]:
 
 def checked(spark: SparkSession, case: Case, judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
     """The verdicts of a way to judge the queries that both engines take."""
-    with set_for_a_while(spark, {**USUAL, **case.settings}), world_of(spark, case) as world:
+    with temporary_settings(spark, {**USUAL, **case.settings}), world_of(spark, case) as world:
         if isinstance(world, Exception):
             return [refused(tuple(range(len(case.queries))), world)]
         found = [verdict for i in range(len(case.queries)) if (verdict := admit(world, i))]

@@ -181,9 +181,9 @@ def stream(world: World, numbers: Sequence[int]) -> dict[str, Result]:
             write(world.case, part, home / "in", i)
             if i == len(parts) - 1 or (run.restart and i == 0):
                 sink = {"format": run.format, "path": str(home / "out")}
-                started = loom.start(home / "checkpoint", sink, trigger="available", future=None,
+                started = loom.start(home / "checkpoint", sink, trigger="available", max_clock_skew=None,
                                      optimizer=run.optimizer)
-                started.await_end(300)
+                started.awaitTermination(300)
                 started.stop()
         return collect({f"q{i}": world.reread(str(home / "out" / f"q{i}"), world.native(i)) for i in numbers})
     finally:

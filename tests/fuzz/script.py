@@ -109,8 +109,9 @@ def run_lines(case: Case) -> list[str]:
     header = ".option('header', 'true')" if run.format == "csv" else ""
     read = f"answers = lambda name: spark.read.format({run.format!r}){header}.load(f'{{home}}/out/{{name}}')"
     if run.kind == "stream":
-        return [f"stream = loom.start(f'{{home}}/checkpoint', {sink}, trigger='available', future=None, {forced})",
-                "stream.await_end()", read]
+        place = "f'{home}/checkpoint'"
+        return [f"stream = loom.start({place}, {sink}, trigger='available', max_clock_skew=None, {forced})",
+                "stream.awaitTermination()", read]
     if run.kind == "sink":
         return [f"loom.run({sink}, {forced})", read]
     more = ", incremental=True" if run.kind == "incremental" else ""

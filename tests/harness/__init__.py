@@ -1,1 +1,1 @@
-""""""
+"""Harnesses that tests, the fuzzer and the crash test share."""

@@ -11,7 +11,7 @@ from weft import Loom
 from weft.errors import PlanError
 from weft.final.algorithms import ALGORITHMS
 from weft.final.choose import folding
-from weft.spark.batch.verify import compare, numbered
+from weft.spark.batch.verify import compare_tables, number_columns
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, symbol string, price double, volume bigint, amount decimal(30,2), ok boolean"
@@ -64,7 +64,7 @@ def native(spark, trades):
     loom = Loom(spark)
     loom.source("trades", trades, time="ts")
     ask(loom, CALLS, TWO)
-    yield {query.name: numbered(loom.native(query.name)).toArrow() for query in loom.queries}
+    yield {query.name: number_columns(loom.native(query.name)).toArrow() for query in loom.queries}
     loom.close()
 
 
@@ -85,9 +85,9 @@ def test_a_forced_algorithm_gives_sparks_own_rows(loom, parts, native, algorithm
     with loom.run(algorithm=algorithm.card.name) as results:
         for query in loom.queries:
             assert results[query.name].dtypes == loom.native(query.name).dtypes
-            found, wanted = numbered(results[query.name]).toArrow(), native[query.name].select(places)
+            found, wanted = number_columns(results[query.name]).toArrow(), native[query.name].select(places)
             assert found.num_rows > 20
-            assert compare(found, wanted.rename_columns(found.column_names)) == [], query.name
+            assert compare_tables(found, wanted.rename_columns(found.column_names)) == [], query.name
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)

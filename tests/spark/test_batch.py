@@ -231,8 +231,8 @@ def test_many_keys_skew_and_wide_gaps(spark):
 
 def test_verify_finds_a_wrong_answer(loom, monkeypatch):
     loom.query("q", SMA.format("5 minutes"))
-    real = sinks.Part.result
-    monkeypatch.setattr(sinks.Part, "result", lambda part: real(part).withColumn("mean", F.col("mean") + 1e-6))
+    real = sinks.AnswerPart.result
+    monkeypatch.setattr(sinks.AnswerPart, "result", lambda part: real(part).withColumn("mean", F.col("mean") + 1e-6))
     verification = loom.verify()
     assert not verification.ok and "Spark's own" in verification.results[0].differences[0]
 

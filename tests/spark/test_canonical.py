@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 
-from weft.sql.canonical import canonical
 from tests.strategies.expressions import COLUMNS, expressions, table
+from weft.sql.canonical import canonical
 
 ROWS, FEW, MOST_RAISING = 77, 9, 10
 RISKY = re.compile(r"[-+*/]|CAST|abs|\bn < s|a > s")  # what raises on some row more often than not

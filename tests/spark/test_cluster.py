@@ -86,7 +86,7 @@ for attempt in range(3):
     except RunError as error:
         if "connect back" not in str(error) or attempt == 2:
             raise
-stream.await_end()
+stream.awaitTermination()
 print(json.dumps(report))
 '''
 

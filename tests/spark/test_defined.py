@@ -12,14 +12,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from weft import AggregateError, CheckError, Loom, PlainAggregate, RefusedError, TrackClusterCenters, UserAggregate
-from weft.cli.init import create_project
-from weft.cli.main import app
-from weft.errors import PlanError
 from tests.harness.differential import differences
 from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from tests.strategies.queries import queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
+from weft import AggregateError, CheckError, Loom, PlainAggregate, RefusedError, TrackClusterCenters, UserAggregate
+from weft.cli.init import create_project
+from weft.cli.main import app
+from weft.errors import PlanError
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 ANCHORS = [(100.0, 0.0), (104.0, 300.0), (108.0, 900.0)]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from weft import Loom
-from weft.optimize.groupings import may_derive
 from tests.harness.differential import differences
 from tests.strategies.queries import queries, related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
+from weft import Loom
+from weft.optimize.groupings import may_derive
 
 BATCH = 6
 

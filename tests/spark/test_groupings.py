@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from weft import Loom
 from tests.harness.differential import differences
+from weft import Loom
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

@@ -7,14 +7,14 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
+from tests.harness.differential import differences
+from tests.strategies.tables import SCHEMA, Shape, rows_of
 from weft import Loom
 from weft.aggregates.sketches import marked
 from weft.errors import QueryError, RefusedError, RunError
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.optimize import predicates
-from tests.harness.differential import differences
 from weft.stages.build import build
-from tests.strategies.tables import SCHEMA, Shape, rows_of
 
 W = "window(ts, '10 minutes', '3 minutes')"
 NUMBERS = ("t", "n", "f", "x", "d")
@@ -159,17 +159,18 @@ def test_what_does_not_run_is_refused(loom, call, word):
 
 def test_a_bound_on_values_is_kept(spark, table):
     """A query that must break the bound is refused once its source is measured; a worker that meets more says so."""
-    loom = Loom(spark, most_values=50)
+    loom = Loom(spark, max_bag_values=50)
     loom.source("t", table, time="ts")
     median = f"SELECT median(x) FROM t GROUP BY {W}"
     loom.query("early", median)
-    with pytest.raises(PythonException, match=r"most_values"):
+    with pytest.raises(PythonException, match=r"max_bag_values"):
         loom.run()["early"].collect()
-    with pytest.raises(RunError, match=r"^percentile\(x, 0.5\) keeps .* most_values higher .* Nothing was written\.$"):
+    said = r"^percentile\(x, 0.5\) keeps .* max_bag_values higher .* Nothing was written\.$"
+    with pytest.raises(RunError, match=said):
         loom.run("noop")
     loom.query("counted", f"SELECT count(*) FROM t GROUP BY {W}")
     loom.measure(["counted"])
-    with pytest.raises(RefusedError, match=r"percentile\(x, 0.5\) keeps every value.*250 rows.*most_values"):
+    with pytest.raises(RefusedError, match=r"percentile\(x, 0.5\) keeps every value.*250 rows.*max_bag_values"):
         loom.query("late", median)
     loom.query("thinned", f"SELECT median(x) FILTER (WHERE b) FROM t GROUP BY {W}")
     assert [q.name for q in loom.queries] == ["early", "counted", "thinned"]

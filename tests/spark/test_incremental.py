@@ -19,15 +19,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.fixtures.java import JAVA
+from tests.harness.differential import collect, compare
 from weft import Loom, SourceError
 from weft.catalog import kept
 from weft.catalog.database import FILE, open_catalog
 from weft.errors import RunError
 from weft.spark.incremental import run as runs
 from weft.spark.incremental import slice_cache as shelf
-from tests.harness.differential import collect, compare
-from weft.spark.incremental.fingerprint import settings_of
-from weft.spark.session.session import set_for_a_while
+from weft.spark.incremental.fingerprint import answer_settings
+from weft.spark.session.session import temporary_settings
 
 NOON = 1_709_294_400_000_000
 MINUTE = 60_000_000
@@ -107,12 +107,12 @@ class Home:
             found[place] = c + 1, s + row["n"]
         return found
 
-    def shelves(self) -> list[tuple[kept.Shelf, set[str]]]:
+    def shelves(self) -> list[tuple[kept.SliceCache, set[str]]]:
         """Every shelf with the names of the files it was made of."""
         with open_catalog(self.store / FILE) as catalog:
             found = catalog.rows("SELECT fingerprint, columns FROM shelves")
-            taken = [kept.find_shelf(catalog, mark, kept.json.loads(columns), False) for mark, columns in found]
-            return [(s, {Path(path).name for path in kept.covered(catalog, s)}) for s in taken if s]
+            taken = [kept.find_slice_cache(catalog, mark, kept.json.loads(columns), False) for mark, columns in found]
+            return [(s, {Path(path).name for path in kept.covered_files(catalog, s)}) for s in taken if s]
 
 
 def require_equal(loom: Loom, results) -> None:
@@ -239,10 +239,10 @@ def fails(slices, stage):
     return slices.withColumn("p0", F.expr("raise_error('does not fit')").cast("bigint"))
 
 
-@pytest.mark.parametrize("joined", [shelf.merged, fails])
+@pytest.mark.parametrize("joined", [shelf.merge_slices, fails])
 def test_many_generations_become_one_though_a_sum_on_the_way_may_not_fit(home, monkeypatch, joined):
     monkeypatch.setattr(runs, "MOST", 2)
-    monkeypatch.setattr(runs, "merged", joined)
+    monkeypatch.setattr(runs, "merge_slices", joined)
     top = 2**63 - 1
     for i, n in enumerate((top, -top, top)):
         home.put(f"{i}.parquet", rows(0, size=1).set_column(3, "n", pa.array([n])))
@@ -257,7 +257,7 @@ def test_another_process_that_was_first_is_not_added_to(home, monkeypatch):
     home.put("0.parquet", rows(0))
     home.counts()
     home.put("1.parquet", rows(1))
-    real, others = runs.save, []
+    real, others = runs.write_slices, []
 
     def save(*args) -> None:
         if not others:
@@ -265,7 +265,7 @@ def test_another_process_that_was_first_is_not_added_to(home, monkeypatch):
             assert home.counts() == home.expected()  # the other one reads the new file, too, and is done first
         real(*args)
 
-    monkeypatch.setattr(runs, "save", save)
+    monkeypatch.setattr(runs, "write_slices", save)
     assert home.counts() == home.expected()
     ((found, _),) = home.shelves()
     assert len(found.generations) == 2 and len(list((home.store / "slices").iterdir())) == 2
@@ -367,14 +367,14 @@ def test_what_cannot_be_run_incrementally_is_said(home, spark):
 
 def test_a_file_that_changes_while_it_is_read_is_not_taken_for_read(home, monkeypatch):
     path = home.put("0.parquet", rows(0))
-    real = runs.save
+    real = runs.write_slices
 
     def save(*args) -> None:
         real(*args)
         os.utime(path, ns=(1, 1))
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "save", save)
+        patch.setattr(runs, "write_slices", save)
         with pytest.raises(RunError, match="changed while it was read"):
             home.counts()
     assert not any((home.store / "slices").iterdir())
@@ -382,12 +382,12 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_read(home, monkey
 
 
 def test_settings_that_change_answers_change_the_fingerprint(spark):
-    before = settings_of(spark)
+    before = answer_settings(spark)
     harmless = {"spark.sql.shuffle.partitions": "3", "spark.sql.parquet.outputTimestampType": "INT96"}
-    with set_for_a_while(spark, harmless):
-        assert settings_of(spark) == before
+    with temporary_settings(spark, harmless):
+        assert answer_settings(spark) == before
     for name, value in {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false",
                         "spark.sql.legacy.timeParserPolicy": "LEGACY"}.items():
-        with set_for_a_while(spark, {name: value}):
-            assert settings_of(spark) != before
+        with temporary_settings(spark, {name: value}):
+            assert answer_settings(spark) != before
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")

@@ -164,17 +164,17 @@ def test_woven_queries_over_a_broker_that_goes_and_returns(
     loom, out, place = woven(spark, broker, "trades"), str(tmp_path / "out"), tmp_path / "checkpoint"
     with loom.start(place, sink=out) as stream:
         assert len(stream.scans) == 1
-        stream.process_available()
+        stream.processAllAvailable()
         broker.kill()
         time.sleep(3)
-        assert stream.active
+        assert stream.isActive
         broker.start()
         send(spark, broker, "trades", burst(40, 90))
-        stream.process_available()
+        stream.processAllAvailable()
     # One row far behind the others closes all their windows.
     send(spark, broker, "trades", [*burst(90, 120), *burst(600, 601)])
     with loom.start(place, sink=out) as stream:
-        stream.process_available()
+        stream.processAllAvailable()
     end = BEGIN + timedelta(seconds=500)
     with loom.run() as batch:
         for name in QUERIES:
@@ -190,7 +190,7 @@ def test_answers_of_a_stream_go_to_topics(spark: SparkSession, broker: Broker, t
     send(spark, broker, "few", [*burst(0, 30), *burst(600, 601)])
     loom = woven(spark, broker, "few")
     with loom.start(tmp_path, sink=KafkaSink(broker.servers, "out-{query}")) as stream:
-        stream.process_available()
+        stream.processAllAvailable()
     end = BEGIN + timedelta(seconds=500)
     with loom.run() as batch:
         for name in ("mean", "total"):

@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
-from weft import Loom
-from weft.aggregates.component import Lift
-from weft.spark.stream.partial import brought
-from weft.stages.build import build
 from tests.strategies.queries import folded, related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of
+from weft import Loom
+from weft.aggregates.component import Lift
+from weft.spark.stream.partial import lift_sql
+from weft.stages.build import build
 
 
 def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
@@ -33,7 +33,7 @@ def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
     gather()
     assert len(pairs) > 60 and all(pairs.values())
     whole = table.groupBy("id").agg(*(F.expr(sql).alias(f"c{i}") for i, sql in enumerate(pairs)))
-    single = table.select("id", *(F.expr(brought(lift)).alias(f"c{i}") for i, lift in enumerate(pairs.values())))
+    single = table.select("id", *(F.expr(lift_sql(lift)).alias(f"c{i}") for i, lift in enumerate(pairs.values())))
     assert [f.dataType for f in whole.schema] == [f.dataType for f in single.schema]
     ours, theirs = (sorted(map(tuple, frame.collect())) for frame in (single, whole))
     wrong = [(sql, a, b) for one, other in zip(ours, theirs, strict=True)

@@ -33,7 +33,7 @@ def loom_in(session):
 
 loom = loom_in(spark)
 stream = loom.start(f"{folder}/checkpoint", "memory", trigger="available")
-stream.await_end()
+stream.awaitTermination()
 found = {"ok": loom.verify().ok, "streamed": stream.memory.table("q").num_rows}
 other = spark.newSession()
 other.conf.set("spark.sql.execution.pyspark.python", bare)

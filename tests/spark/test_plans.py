@@ -10,7 +10,7 @@ from weft import Loom
 from weft.errors import PlanError
 from weft.model.statistics import Statistics
 from weft.optimize import OPTIMIZERS
-from weft.spark.batch.verify import compare, numbered
+from weft.spark.batch.verify import compare_tables, number_columns
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "ts timestamp, symbol string, venue int, price double, volume bigint"
@@ -52,13 +52,13 @@ def loom(spark):
 
 def tables(results):
     """The rows of every query."""
-    return {name: numbered(results[name]).toArrow() for name in QUERIES}
+    return {name: number_columns(results[name]).toArrow() for name in QUERIES}
 
 
 @pytest.fixture(scope="module")
 def native(loom):
     """Spark's own rows."""
-    found = {name: numbered(loom.native(name)).toArrow() for name in QUERIES}
+    found = {name: number_columns(loom.native(name)).toArrow() for name in QUERIES}
     assert all(table.num_rows > 5 for table in found.values())
     return found
 
@@ -87,7 +87,7 @@ def grouping(plan):
 def test_whatever_the_plan_the_answers_are_sparks_own(answers, native, optimizer):
     found = answers(optimizer)
     for name, rows in native.items():
-        assert compare(found[name], rows) == [], name
+        assert compare_tables(found[name], rows) == [], name
 
 
 def test_weave_share_scans_more_than_once_where_that_pays(loom):

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from weft import Loom
 from tests.harness.differential import differences
-from weft.spark.batch.verify import compare, numbered
+from weft import Loom
+from weft.spark.batch.verify import compare_tables, number_columns
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -80,8 +80,8 @@ def test_more_predicates_than_a_number_has_bits(loom, spark, tmp_path):
     assert len(loom.plan().scans) == 1
     loom.run(sink=str(tmp_path))
     for i in (0, 61, 62, 63, 124, 129):
-        found = numbered(spark.read.parquet(str(tmp_path / f"above_{i}"))).toArrow()
-        assert compare(found, numbered(loom.native(f"above_{i}")).toArrow()) == []
+        found = number_columns(spark.read.parquet(str(tmp_path / f"above_{i}"))).toArrow()
+        assert compare_tables(found, number_columns(loom.native(f"above_{i}")).toArrow()) == []
     assert len(list(tmp_path.iterdir())) == 130
 
 

@@ -158,11 +158,11 @@ def test_streams_write_where_nothing_else_lies(loom, tmp_path):
 def test_a_stream_s_sink_that_is_moved_away_comes_back_with_its_marks(loom, spark, rows, tmp_path):
     loom.query("never", f"{SUM} HAVING sum(x) < 0")
     with loom.start(tmp_path / "checkpoint", str(tmp_path / "out"), dead_letters=str(tmp_path / "dead")) as stream:
-        stream.process_available()
+        stream.processAllAvailable()
         stream_mark = (tmp_path / "out/_weft_stream.json").read_text()
         (tmp_path / "out").rename(tmp_path / "kept")
         (tmp_path / "in/more.csv").write_text("ts,k,x\n2024-03-01T13:00:00Z,a,1\n")
-        stream.process_available()
+        stream.processAllAvailable()
     for folder in ("kept", "out"):
         assert (tmp_path / folder / "_weft_stream.json").read_text() == stream_mark
         assert json.loads((tmp_path / folder / "q" / MARK).read_text())["stream"] in stream_mark

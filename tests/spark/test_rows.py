@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.harness.differential import differences
+from tests.strategies.aggregates import Spread, Weighted
 from weft import Loom, RefusedError, WeftError
 from weft.catalog.database import FILE, open_catalog
 from weft.catalog.nodes import nodes
 from weft.catalog.registrations import registrations
 from weft.catalog.statistics import statistics
 from weft.model.window import rows_window
-from tests.harness.differential import differences
-from tests.strategies.aggregates import Spread, Weighted
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "k string, ts timestamp, price double, volume bigint, d decimal(12,2), tags map<string,int>"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.test_rows import NOON, SCHEMA, rows_of
 from weft import Loom
-from weft.spark.stream.progress import figures_of
+from weft.spark.stream.progress import trigger_metrics
 
 SPAN = 40  # seconds that the rows of a trigger cover, half of which the next ones cover too
 ITEMS = "window.start AS b, window.end AS e, sum(d) AS s, count(DISTINCT volume) AS v"
@@ -48,12 +48,12 @@ def streamed(spark, folder: Path, place: Path) -> tuple[dict[str, Counter], Coun
     """What a stream answers over the files that are there, and what its triggers count."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
     loom = loom_over(spark, reader.parquet(f"{folder}/*"))
-    stream = loom.start(place, "memory", trigger="available", future=None)
-    assert stream.await_end(300)
+    stream = loom.start(place, "memory", trigger="available", max_clock_skew=None)
+    assert stream.awaitTermination(300)
     counts: Counter = Counter()
     for scan in stream.scans:
         for progress in (json.loads(each.json) for each in scan.query.recentProgress):
-            found = figures_of(scan.name, progress, scan.labels, dt.datetime.now(dt.UTC))
+            found = trigger_metrics(scan.name, progress, scan.labels, dt.datetime.now(dt.UTC))
             counts.update({"late": found.late, "dead": found.dead, **found.answers})
     loom.close()
     return {name: told(stream.memory.table(name)) for name in QUERIES}, counts

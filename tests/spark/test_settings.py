@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from weft import Loom, SettingError
 from tests.harness.differential import differences
-from weft.spark.session.session import set_for_a_while
+from weft import Loom, SettingError
+from weft.spark.session.session import temporary_settings
 from weft.spark.session.settings import HONOURED, REFUSED, ZONE
 
 WINDOW = "window({}, '1 hour', '20 minutes')"
@@ -40,7 +40,7 @@ def woven(spark, queries, *more):
 
 def ask(spark, settings, queries, *more):
     """What Weft answers otherwise than Spark in a session of these settings."""
-    with set_for_a_while(spark, settings), woven(spark, queries, *more) as loom:
+    with temporary_settings(spark, settings), woven(spark, queries, *more) as loom:
         return differences(loom)
 
 
@@ -89,7 +89,7 @@ def test_functions_and_types_are_those_of_the_session(spark, interpreted, ansi):
 
 @pytest.mark.parametrize("setting", REFUSED, ids=lambda setting: setting.short)
 def test_what_weft_does_not_run_under_is_refused_by_name(spark, setting):
-    with woven(spark, []) as loom, set_for_a_while(spark, {setting.name: OTHER[setting.default]}):
+    with woven(spark, []) as loom, temporary_settings(spark, {setting.name: OTHER[setting.default]}):
         with pytest.raises(SettingError, match=f"'{setting.name}' is {OTHER[setting.default]}"):
             loom.query("q", f"SELECT k, count(*) FROM t GROUP BY k, {WINDOW.format('ts')}")
         with pytest.raises(SettingError, match=f"Set it to {setting.default}"):
@@ -103,7 +103,7 @@ def test_a_setting_that_changes_under_the_queries_is_refused(spark, setting):
     known, new = (f"SELECT k, {what} AS a FROM t GROUP BY k, {WINDOW.format('ts')}" for what in ("max(x)", "min(x)"))
     with woven(spark, [known]) as loom:
         results = loom.run()
-        with set_for_a_while(spark, {setting.name: value}):
+        with temporary_settings(spark, {setting.name: value}):
             uses = (lambda: results["q0"], loom.plan, loom.run, loom.verify, lambda: loom.query("new", new))
             for use in uses[:1] if setting.name == ZONE else uses:
                 with pytest.raises(SettingError, match=f"'{setting.name}' was .* is {value} now"):

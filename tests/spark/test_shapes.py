@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft import Loom
 from tests.harness.differential import collect, compare
+from weft import Loom
 
 # In this order a looser shape gave the second of each group the first one's type or name.
 OUTPUTS = (

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from weft import Loom
-from weft.errors import PlanError, RunError, SourceError, StreamWarning
-from weft.optimize.groupings import may_derive
-from weft.spark.stream.partial import is_cut_in_workers
 from tests.harness.differential import collect, compare
 from tests.strategies.arrivals import arrive, marker
 from tests.strategies.queries import folded, related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of
+from weft import Loom
+from weft.errors import PlanError, RunError, SourceError, StreamWarning
+from weft.optimize.groupings import may_derive
+from weft.spark.stream.partial import is_cut_in_workers
 
 DELAY = timedelta(seconds=4)
 TRADES = "ts timestamp, symbol string, venue string, price double, size bigint"
@@ -93,9 +93,9 @@ def test_any_stream_gives_the_batch_runs_rows_for_closed_windows(spark, sharing,
                     stream.stop()
                     stream = loom.start(home / "checkpoint", str(home / "out"))
                 put(spark, home / "in", files)
-                stream.process_available()
+                stream.processAllAvailable()
             put(spark, home / "in", [[marker(rows, timedelta(days=2))]])
-            stream.process_available()
+            stream.processAllAvailable()
         finally:
             stream.stop()
         batch = Loom(spark)
@@ -144,9 +144,9 @@ def test_records_that_cannot_be_used_are_kept_and_counted_and_stop_nothing(trade
     with loom.start(tmp_path / "checkpoint", "memory", dead_letters=str(tmp_path / "dead")) as stream:
         drop(folder, trade(1, size=5), '{"ts": broken', '{"ts": "2026-01-01T00:00:02Z", "size": "many"}',
              json.dumps({"symbol": "b"}), trade(3, day="2999-01-01"))
-        stream.process_available()
+        stream.processAllAvailable()
         drop(folder, trade(100))
-        stream.process_available()
+        stream.processAllAvailable()
         (scan,) = stream.scans
         counted = sum(p.observedMetrics["weft"].dead for p in scan.query.recentProgress if p.observedMetrics)
     letters = [json.loads(line) for file in (tmp_path / "dead").rglob("*.jsonl")
@@ -166,10 +166,10 @@ def test_keys_that_fall_silent_report_while_their_windows_slide(trades, tmp_path
     seen = []
     with loom.start(tmp_path / "checkpoint", lambda query, rows, number: seen.extend(rows.collect())) as stream:
         drop(folder, trade(1, "a", 3), trade(2, "b", 4))
-        stream.process_available()
+        stream.processAllAvailable()
         for second in (7, 12, 17, 100):
             drop(folder, trade(second, "b", 1))
-            stream.process_available()
+            stream.processAllAvailable()
     silent = sorted((r["at"].second, r["volume"]) for r in seen if r["symbol"] == "a")
     assert silent == [(5, 3), (10, 3), (15, 3), (20, 3)]
 
@@ -196,7 +196,7 @@ def test_what_cannot_start_says_why(spark, trades, tmp_path):
     with pytest.raises(RunError, match=r"cannot .* the checkpoint"):
         loom.start(tmp_path / "file" / "checkpoint", "noop")
     with pytest.raises(SourceError, match=r"which is no interval"):
-        loom.start(tmp_path / "checkpoint", "noop", future="soon")
+        loom.start(tmp_path / "checkpoint", "noop", max_clock_skew="soon")
     with pytest.raises(PlanError, match=r"'daba' cannot fold .* in a stream"):
         loom.start(tmp_path / "checkpoint", "noop", algorithm="daba")
     assert not (tmp_path / "checkpoint").exists()
@@ -232,7 +232,7 @@ def test_a_stream_goes_on_in_another_zone(spark, trades, tmp_path):
                 stream = loom.start(tmp_path / "checkpoint", str(tmp_path / "out"))
             with stream:
                 drop(folder, line)
-                stream.process_available()
+                stream.processAllAvailable()
         finally:
             spark.conf.set("spark.sql.session.timeZone", zone)
     for query in ("last", "latest"):

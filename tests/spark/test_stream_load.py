@@ -58,7 +58,7 @@ def test_state_and_checkpoint_stay_flat_over_many_triggers(spark, tmp_path):
     seen: list[Counter[str]] = []  # of each trigger and query
     place = tmp_path / "checkpoint"
     with loom.start(place, lambda *_: seen.append(files_in(place / "scan-0")), trigger="available") as stream:
-        assert stream.await_end(300)
+        assert stream.awaitTermination(300)
         (scan,) = stream.scans
         state = [json.loads(each.json)["stateOperators"][0] for each in scan.query.recentProgress]
     loom.close()

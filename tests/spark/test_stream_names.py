@@ -24,8 +24,8 @@ def told(rows) -> Counter:
 
 def streamed(loom: Loom, place, **options):
     """A stream over what is there, ended."""
-    stream = loom.start(place, "memory", trigger="available", future=None, **options)
-    assert stream.await_end(300)
+    stream = loom.start(place, "memory", trigger="available", max_clock_skew=None, **options)
+    assert stream.awaitTermination(300)
     return stream
 
 
@@ -86,7 +86,7 @@ def test_two_streams_run_in_one_session_and_a_running_checkpoint_is_refused(spar
         with pytest.raises(RunError, match=r"started from the checkpoint '.*two' runs in this program: stop it first"):
             looms[2].start(tmp_path / "two", "memory")
         for stream in (first, second):
-            stream.process_available()
+            stream.processAllAvailable()
         assert first.memory.table("volume").num_rows == second.memory.table("volume").num_rows == 4
     for loom in looms:
         loom.close()

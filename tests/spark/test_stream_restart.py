@@ -41,10 +41,10 @@ def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_p
     place, sink = tmp_path / "checkpoint", str(tmp_path / "out")
     with first.start(place, sink) as stream:
         drop(tmp_path / "in", trade(1, size=2), trade(2, size=3))
-        stream.process_available()
+        stream.processAllAvailable()
     with again.start(place, sink) as stream:
         drop(tmp_path / "in", trade(100))
-        stream.process_available()
+        stream.processAllAvailable()
     assert {row["at"].second: row["volume"] for row in spark.read.parquet(f"{sink}/volume").collect()} == {
         5: 5, 10: 5, 15: 5, 20: 5}
     with pytest.raises(RunError, match=r"made over source 'trades' as json at .*in, and now it is json at .*other"):

@@ -29,7 +29,7 @@ def test_a_where_that_drops_the_newest_rows_leaves_the_watermark_alone(spark, tm
     with loom.start(tmp_path / "checkpoint", "memory", optimizer="no_share") as stream:
         for lines in ((trade(1), trade(2)), (trade(19, size=9),), (trade(3),)):
             drop(tmp_path / "in", *lines)
-            stream.process_available()
+            stream.processAllAvailable()
         progress = {scan.queries[0]: json.loads(scan.query.lastProgress.json) for scan in stream.scans}
     loom.close()
     assert {name: found["eventTime"]["watermark"] for name, found in progress.items()} == dict.fromkeys(

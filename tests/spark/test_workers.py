@@ -272,7 +272,8 @@ def test_no_process_writes_beside_weft_or_in_home(run: Run) -> None:
 
 
 def test_the_watch_is_not_blind(root: Path, tmp_path: Path) -> None:
-    code = "import contextlib, os, weft.final.fold.partition\nwith contextlib.suppress(ImportError): import numba.core\n"
+    code = "import contextlib, os, weft.final.fold.partition\n"
+    code += "with contextlib.suppress(ImportError): import numba.core\n"
     code += "os.mkdir(os.path.expanduser('~/folder'))\nopen(os.path.expanduser('~/file'), 'wb')"
     home = tmp_path / "home"
     home.mkdir()

@@ -81,5 +81,5 @@ def test_a_file_that_cannot_be_read_is_named(spark, tmp_path, format, spoil):
         loom.run(sink=str(tmp_path / "out"))
     stream = loom.start(tmp_path / "checkpoint", str(tmp_path / "stream"))
     with pytest.raises(RunError, match=told):
-        stream.await_end(120)
+        stream.awaitTermination(120)
     loom.close()

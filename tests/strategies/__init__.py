@@ -1,1 +1,1 @@
-""""""
+"""Random tables, queries, expressions and arrivals for hypothesis."""

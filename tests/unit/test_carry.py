@@ -13,9 +13,9 @@ import pytest
 from weft.final.state.history import levels_for
 from weft.io.formats import is_remote
 from weft.spark.session import by_value as carry
+from weft.spark.session.package_zip import pickle_function, with_package
 from weft.spark.stream import processor as shell
 from weft.spark.stream import unpack
-from weft.spark.session.package_zip import carried, pickled
 
 WITHOUT_WEFT = '''
 import pickle, sys
@@ -42,14 +42,14 @@ def test_a_carried_function_brings_weft_to_a_process_that_has_none(tmp_path):
     for item in Path(sysconfig.get_path("purelib")).iterdir():
         if "weft" not in item.name and item.suffix != ".pth":
             (links / item.name).symlink_to(item)
-    (tmp_path / "function").write_bytes(pickled(carried(levels_for)))
+    (tmp_path / "function").write_bytes(pickle_function(with_package(levels_for)))
     command = [sys.executable, "-I", "-c", WITHOUT_WEFT, str(tmp_path / "function"), str(links)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.stdout.split(), done.stderr) == (["weft.final.state.history", "weft/__init__.py"], "")
 
 
 def test_a_carried_function_is_itself_where_weft_is():
-    assert carried(is_remote)("s3a://bucket/folder") is True
+    assert with_package(is_remote)("s3a://bucket/folder") is True
 
 
 @pytest.mark.parametrize("path, remote", [("s3a://b/c", True), ("dbfs:/a", True), ("file:/a", True), ("/a/b", False),

@@ -71,7 +71,7 @@ MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "m
 BAGS, SETS = ("percentile", "rank", "mode", "list"), ("distinct", "set", "registers")  # what their columns hold
 MERGES |= dict.fromkeys(BAGS, ("flatten(collect_list({0}))",))
 MERGES |= dict.fromkeys(SETS, ("array_distinct(flatten(collect_list({0})))",))
-MOST_VALUES = 10_000_000  # of one column of bags in one partition
+MAX_BAG_VALUES = 10_000_000  # of one column of bags in one partition
 
 
 def lifted(only: str, value: str, counts: bool = False) -> Lift:

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from weft.aggregates.monoid import ADD, COMOMENTS, MAX, MOMENTS, Monoid, State, types_of
-from weft.cost.figures import Figures, Point, kind_of
+from weft.cost.figures import CalibrationTable, Point, kind_of
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm
 
@@ -38,7 +38,7 @@ NUMBA_START = (
 Progress = Callable[[int, int, str], None]
 
 
-def calibrate(progress: Progress) -> Figures:
+def calibrate(progress: Progress) -> CalibrationTable:
     """The figures of this machine."""
     available = [a for a in ALGORITHMS if a.missing is None]
     answer: dict[str, dict[str, tuple[Point, ...]]] = {}
@@ -48,7 +48,7 @@ def calibrate(progress: Progress) -> Figures:
     compiled = [a.card.name for a in available if a.card.engine == "numba"]
     start = dict.fromkeys(compiled, numba_start()) if compiled else {}
     progress(len(available), len(available), "done")
-    return Figures(start, answer, memcpy(), machine(), datetime.now(UTC).isoformat(timespec="minutes"))
+    return CalibrationTable(start, answer, memcpy(), machine(), datetime.now(UTC).isoformat(timespec="minutes"))
 
 
 def machine() -> str:

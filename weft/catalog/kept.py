@@ -39,7 +39,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class SliceCache:
     """What is kept of a partial stage: its columns' SQL in order, and the generations that make up its slices."""
 
     id: int
@@ -52,36 +52,36 @@ class Shelf:
         return tuple(generation.id for generation in self.generations)
 
 
-def take_shelf(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> Shelf:
+def take_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache:
     """The shelf of these columns, or where `wider` allows it one that has more; a new one if there is none."""
     with catalog.changing():
-        found = find_shelf(catalog, fingerprint, columns, wider)
+        found = find_slice_cache(catalog, fingerprint, columns, wider)
         if found is None:
             number = catalog.change("INSERT INTO shelves (fingerprint, columns, used) VALUES (?, ?, ?)",
                                     (fingerprint, json.dumps(list(columns)), time()))
-            return Shelf(number, tuple(columns), ())
+            return SliceCache(number, tuple(columns), ())
         catalog.change("UPDATE shelves SET used = ? WHERE id = ?", (time(), found.id))
         return found
 
 
-def find_shelf(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> Shelf | None:
+def find_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache | None:
     """The shelf of just these columns, else the narrowest that has slices of them and others."""
     rows = catalog.rows("SELECT id, columns FROM shelves WHERE fingerprint = ?", (fingerprint,))
-    shelves = [Shelf(number, tuple(json.loads(text)), live(catalog, number)) for number, text in rows]
+    shelves = [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number)) for number, text in rows]
     fitting = [s for s in shelves if set(s.columns) == set(columns)]
     if wider and not any(s.generations for s in fitting):
         fitting += [s for s in shelves if s.generations and set(s.columns) > set(columns)]
     return min(fitting, key=lambda s: (not s.generations, len(s.columns)), default=None)
 
 
-def live(catalog: Catalog, shelf: int) -> tuple[Generation, ...]:
+def live_generations(catalog: Catalog, shelf: int) -> tuple[Generation, ...]:
     """The generations that make up a shelf's slices, oldest first."""
     found = catalog.rows("SELECT id, bytes FROM generations WHERE shelf = ? AND state = 'live' ORDER BY since, id",
                          (shelf,))
     return tuple(Generation(*row) for row in found)
 
 
-def covered(catalog: Catalog, shelf: Shelf) -> dict[str, File]:
+def covered_files(catalog: Catalog, shelf: SliceCache) -> dict[str, File]:
     """The files that the shelf's slices were made of, by path."""
     found: dict[str, File] = {}
     for generation in shelf.ids:
@@ -90,7 +90,7 @@ def covered(catalog: Catalog, shelf: Shelf) -> dict[str, File]:
     return found
 
 
-def begin(catalog: Catalog, shelf: Shelf) -> str:
+def begin_generation(catalog: Catalog, shelf: SliceCache) -> str:
     """A new generation that is yet to be written: whoever finds its folder knows whose it is and since when."""
     name = uuid4().hex
     catalog.change("INSERT INTO generations (id, shelf, state, since) VALUES (?, ?, 'writing', ?)",
@@ -98,17 +98,18 @@ def begin(catalog: Catalog, shelf: Shelf) -> str:
     return name
 
 
-def commit(catalog: Catalog, shelf: Shelf, new: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
+def commit_generation(catalog: Catalog, shelf: SliceCache, new: Generation, files: Iterable[File],
+                      replaced: Collection[str]) -> bool:
     """Make a written generation count, in place of others; False if the shelf is not as it was when it was taken.
 
     Two processes may have read the same new files: only the first of them adds what it made.
     """
     with catalog.changing():
         state = catalog.rows("SELECT state FROM generations WHERE id = ?", (new.id,))
-        if state != [("writing",)] or {g.id for g in live(catalog, shelf.id)} != set(shelf.ids):
+        if state != [("writing",)] or {g.id for g in live_generations(catalog, shelf.id)} != set(shelf.ids):
             return False
         for old in replaced:
-            retire(catalog, old)
+            retire_generations(catalog, old)
         catalog.change("UPDATE generations SET state = 'live', since = ?, bytes = ? WHERE id = ?",
                        (time(), new.bytes, new.id))
         for file in files:
@@ -117,23 +118,23 @@ def commit(catalog: Catalog, shelf: Shelf, new: Generation, files: Iterable[File
     return True
 
 
-def retire(catalog: Catalog, generation: str) -> None:
+def retire_generations(catalog: Catalog, generation: str) -> None:
     """Let a generation count no longer; its folder stays for those who are reading it."""
     catalog.change("UPDATE generations SET state = 'retired', since = ? WHERE id = ?", (time(), generation))
 
 
-def expired(catalog: Catalog) -> list[str]:
+def expired_generations(catalog: Catalog) -> list[str]:
     """The generations whose folders nobody needs any more; shelves out of use are dropped first."""
     with catalog.changing():
         unused = catalog.rows("""SELECT g.id FROM generations g JOIN shelves s ON s.id = g.shelf
                                  WHERE g.state = 'live' AND s.used < ?""", (time() - UNUSED,))
         for (generation,) in unused:
-            retire(catalog, generation)
+            retire_generations(catalog, generation)
     found = catalog.rows("SELECT id FROM generations WHERE state <> 'live' AND since < ?", (time() - LEASE,))
     return [generation for (generation,) in found]
 
 
-def forget(catalog: Catalog, generations: Iterable[str]) -> None:
+def forget_generation(catalog: Catalog, generations: Iterable[str]) -> None:
     """Remove the records of generations whose folders are gone, and of shelves that are empty and out of use."""
     with catalog.changing():
         for generation in generations:
@@ -142,6 +143,6 @@ def forget(catalog: Catalog, generations: Iterable[str]) -> None:
                           AND NOT EXISTS (SELECT 1 FROM generations WHERE shelf = shelves.id)""", (time() - UNUSED,))
 
 
-def known(catalog: Catalog) -> set[str]:
+def known_columns(catalog: Catalog) -> set[str]:
     """Every generation there is a record of."""
     return {generation for (generation,) in catalog.rows("SELECT id FROM generations")}

@@ -14,7 +14,7 @@ Progressions = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Shape:
+class NodeShape:
     """What makes a node the one it is, in ids of the catalog; a predicate of None is that of all rows."""
 
     source: str
@@ -51,7 +51,7 @@ class Node:
     unit: str = TIME
 
 
-def keep_node(catalog: Catalog, shape: Shape) -> int:
+def keep_node(catalog: Catalog, shape: NodeShape) -> int:
     """The id of a node, which is known from now on."""
     values = (shape.source, shape.expression_set, shape.time, json.dumps(shape.predicates),
               cuts_text(shape), shape.sharing)
@@ -64,7 +64,7 @@ def keep_node(catalog: Catalog, shape: Shape) -> int:
         return found[0][0] if found else catalog.change(sql, values)
 
 
-def widen(catalog: Catalog, node: int, columns: Sequence[NodeColumn]) -> None:
+def widen_node(catalog: Catalog, node: int, columns: Sequence[NodeColumn]) -> None:
     """Add the columns that a node does not have yet (ARGUS's horizontal expansion)."""
     with catalog.changing():
         sql = "SELECT name, predicate, sql FROM node_columns WHERE node = ?"
@@ -93,7 +93,7 @@ def nodes(catalog: Catalog, plan: int) -> list[Node]:
     ]
 
 
-def cuts_text(shape: Shape) -> str:
+def cuts_text(shape: NodeShape) -> str:
     """Where slices are cut, as text: progressions of time, or of another unit under its name."""
     return json.dumps(shape.progressions if shape.unit == TIME else {shape.unit: shape.progressions})
 

@@ -20,7 +20,7 @@ Sampled = Mapping[tuple[str, str, frozenset[str]], Statistics]  # by source, tim
 
 
 @dataclass(frozen=True)
-class Outlook:
+class PlanningSnapshot:
     """Sizes of groupings that were measured, and such that samples gave."""
 
     measured: Measured
@@ -33,26 +33,26 @@ class Outlook:
         return json.dumps({"measured": measured, "sampled": sampled})
 
 
-def outlook_of(text: str) -> Outlook:
+def parse_snapshot(text: str) -> PlanningSnapshot:
     """The outlook that a JSON text holds."""
     read = json.loads(text)
     measured = {(source, where, at, tuple(keys)): Statistics(*found)
                 for source, where, at, keys, found in read["measured"]}
     sampled = {(source, at, frozenset(keys)): Statistics(*found) for source, at, keys, found in read["sampled"]}
-    return Outlook(measured, sampled)
+    return PlanningSnapshot(measured, sampled)
 
 
-def mark_of(optimizer: str, queries: Iterable[tuple[str, str]]) -> str:
+def snapshot_key(optimizer: str, queries: Iterable[tuple[str, str]]) -> str:
     """What tells workloads apart: the optimizer, and each query's source and text."""
     return sha256(json.dumps([optimizer, *queries]).encode()).hexdigest()
 
 
-def find_outlook(catalog: Catalog, mark: str) -> Outlook | None:
+def find_snapshot(catalog: Catalog, mark: str) -> PlanningSnapshot | None:
     """The outlook by which a workload is planned, if it has been run before."""
     found = catalog.rows("SELECT known FROM outlooks WHERE mark = ?", (mark,))
-    return outlook_of(found[0][0]) if found else None
+    return parse_snapshot(found[0][0]) if found else None
 
 
-def keep_outlook(catalog: Catalog, mark: str, outlook: Outlook) -> None:
+def keep_snapshot(catalog: Catalog, mark: str, outlook: PlanningSnapshot) -> None:
     """Plan a workload by this outlook from now on."""
     catalog.change("INSERT OR REPLACE INTO outlooks VALUES (?, ?, ?)", (mark, outlook.to_text(), time()))

@@ -10,10 +10,10 @@ from typing import Any
 
 from weft.catalog.database import Catalog
 from weft.catalog.expressions import keep_expression, keep_set
-from weft.catalog.nodes import NodeColumn, Shape, keep_node, place_node, widen
-from weft.catalog.registrations import answered_by
-from weft.stages.build import ScanStages
+from weft.catalog.nodes import NodeColumn, NodeShape, keep_node, place_node, widen_node
+from weft.catalog.registrations import answering_node
 from weft.model.stages import PartialStage
+from weft.stages.build import ScanStages
 
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]
@@ -33,12 +33,12 @@ class Placed:
         return tuple(asked.name for tree in self.stages.trees for stage in tree.answers for asked in stage.queries)
 
 
-def walk(stages: ScanStages, make: Callable[[PartialStage], int], parent: int | None = None) -> Iterator[Placed]:
+def walk_scans(stages: ScanStages, make: Callable[[PartialStage], int], parent: int | None = None) -> Iterator[Placed]:
     """A scan and all that is computed from it, parents first; `make` gives a partial stage's node."""
     node = make(stages.partial)
     yield Placed(stages, node, parent)
     for child in stages.derived:
-        yield from walk(child, make, node)
+        yield from walk_scans(child, make, node)
 
 
 def node_of(catalog: Catalog, identity: Identity, partial: PartialStage) -> int:
@@ -48,28 +48,28 @@ def node_of(catalog: Catalog, identity: Identity, partial: PartialStage) -> int:
 
     predicates = tuple(known(predicate) if predicate else None for predicate in partial.predicates)
     keys = keep_set(catalog, partial.source, map(known, partial.keys))
-    node = keep_node(catalog, Shape(partial.source, keys, known(partial.time), predicates, partial.progressions,
-                                    partial.sharing, partial.unit))
-    widen(catalog, node, [NodeColumn(c.plain, None if c.predicate is None else predicates[c.predicate], c.sql)
-                          for c in partial.columns])
+    node = keep_node(catalog, NodeShape(partial.source, keys, known(partial.time), predicates, partial.progressions,
+                                        partial.sharing, partial.unit))
+    widen_node(catalog, node, [NodeColumn(c.plain, None if c.predicate is None else predicates[c.predicate], c.sql)
+                               for c in partial.columns])
     return node
 
 
-def place(catalog: Catalog, plan: int, placed: Iterable[Placed], registered: Mapping[str, int]) -> None:
+def place_nodes(catalog: Catalog, plan: int, placed: Iterable[Placed], registered: Mapping[str, int]) -> None:
     """Put nodes into a plan, and say of each query which of them answers it."""
     for found in placed:
         place_node(catalog, plan, found.node, found.parent)
         for name in found.queries:
-            answered_by(catalog, registered[name], found.node, plan)
+            answering_node(catalog, registered[name], found.node, plan)
 
 
 def digest(optimizer: str, stages: Iterable[ScanStages], identity: Identity) -> str:
     """A text that is the same for plans that run alike, whatever they cost and however their SQL is spelled."""
-    signature = [optimizer, [signed(scan, identity) for scan in stages]]
+    signature = [optimizer, [sign_plan(scan, identity) for scan in stages]]
     return hashlib.sha256(json.dumps(signature).encode()).hexdigest()
 
 
-def signed(scan: ScanStages, identity: Identity) -> list[Any]:
+def sign_plan(scan: ScanStages, identity: Identity) -> list[Any]:
     """What is particular to a scan and to all that is computed from it, as plain values."""
     partial = scan.partial
 
@@ -81,4 +81,4 @@ def signed(scan: ScanStages, identity: Identity) -> list[Any]:
     trees = [[[astuple(w) for w in tree.final.windows], tree.final.algorithms, tree.final.ansi,
               [[[(a.name, astuple(a.window), a.predicate) for a in stage.queries], stage.calls, stage.having,
                 [astuple(o) for o in stage.outputs]] for stage in tree.answers]] for tree in scan.trees]
-    return [head, trees, [signed(child, identity) for child in scan.derived]]
+    return [head, trees, [sign_plan(child, identity) for child in scan.derived]]

@@ -44,13 +44,13 @@ def find_registration(catalog: Catalog, name: str, sql: str, source: str) -> int
 def keep_registration(catalog: Catalog, name: str, sql: str, source: str, window: Window) -> int:
     """The id of a query that is new; one of the same name that was there before is so no longer."""
     with catalog.changing():
-        remove(catalog, name)
+        remove_registration(catalog, name)
         insert = """INSERT INTO registrations (name, sql, source, range, slide, start, unit, registered)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
         return catalog.change(insert, (name, sql, source, *astuple(window), now()))
 
 
-def remove(catalog: Catalog, name: str) -> bool:
+def remove_registration(catalog: Catalog, name: str) -> bool:
     """Take a query away, keeping its history; False if there is none of the name."""
     with catalog.changing():
         found = catalog.rows("SELECT id FROM registrations WHERE name = ? AND removed IS NULL", (name,))
@@ -58,18 +58,18 @@ def remove(catalog: Catalog, name: str) -> bool:
         return bool(found)
 
 
-def use(catalog: Catalog, registration: int, role: str, place: int, expression: int) -> None:
+def use_plan(catalog: Catalog, registration: int, role: str, place: int, expression: int) -> None:
     """Say what an expression is to a query: its predicate, its time, a key, an argument or a filter."""
     catalog.change("INSERT INTO registration_expressions VALUES (?, ?, ?, ?)",
                    (registration, role, place, expression))
 
 
-def answered_by(catalog: Catalog, registration: int, node: int, plan: int) -> None:
+def answering_node(catalog: Catalog, registration: int, node: int, plan: int) -> None:
     """Say which node of which plan answers a query."""
     catalog.change("UPDATE registrations SET node = ?, plan = ? WHERE id = ?", (node, plan, registration))
 
 
-def uses(catalog: Catalog) -> dict[int, list[str]]:
+def plan_uses(catalog: Catalog) -> dict[int, list[str]]:
     """The names of the queries that now use each expression."""
     sql = """SELECT DISTINCT expression, name FROM registration_expressions JOIN registrations ON registration = id
              WHERE removed IS NULL ORDER BY expression, name"""

@@ -40,7 +40,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredSizes:
     """The sizes of a grouping in texts, how they are known, if by a run then of which node's slices, since when."""
 
     source: str
@@ -78,17 +78,18 @@ def sizes_of(catalog: Catalog, grouping: Grouping) -> Sizes:
     return Sizes(*(next((value for value in column if value is not None), None) for column in columns))
 
 
-def whole(sizes: Sizes) -> Statistics | None:
+def to_whole(sizes: Sizes) -> Statistics | None:
     """The sizes as plans reckon with them, if all of them are known."""
     if sizes.rows is None or sizes.keys is None or sizes.span is None:
         return None
     return Statistics(max(sizes.rows, 1.0), max(sizes.keys, 1.0), max(sizes.span, 1.0))
 
 
-def statistics(catalog: Catalog) -> list[Kept]:
+def statistics(catalog: Catalog) -> list[StoredSizes]:
     """All sizes, by source, predicate and keys."""
     texts, sets = dict(catalog.rows("SELECT id, text FROM expressions")), set_texts(catalog)
     sql = """SELECT source, predicate, time, expression_set, origin, node, rows, keys, span, slices, taken
              FROM statistics ORDER BY source, predicate, expression_set, taken, id"""
-    return [Kept(source, texts.get(predicate), texts[time], sets[keys], Origin(origin), node, Sizes(*sizes), taken)
+    return [StoredSizes(source, texts.get(predicate), texts[time], sets[keys], Origin(origin), node, Sizes(*sizes),
+                        taken)
             for source, predicate, time, keys, origin, node, *sizes, taken in catalog.rows(sql)]

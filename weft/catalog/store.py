@@ -10,13 +10,13 @@ from pathlib import Path
 from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.expressions import find_expression, find_set, keep_expression, keep_set
 from weft.catalog.plans import keep_plan, last_plan
-from weft.catalog.record import Identity, digest, node_of, place, walk
-from weft.catalog.registrations import find_registration, keep_registration, use
-from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, whole
+from weft.catalog.record import Identity, digest, node_of, place_nodes, walk_scans
+from weft.catalog.registrations import find_registration, keep_registration, use_plan
+from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, to_whole
 from weft.model.query import Query
+from weft.model.stages import PartialStage
 from weft.model.statistics import Statistics
 from weft.stages.build import ScanStages
-from weft.model.stages import PartialStage
 from weft.stages.explain import Explanation
 
 
@@ -54,14 +54,14 @@ class Store:
         if found is not None:
             return found
         made = keep_registration(self.catalog, query.name, query.text, query.source, query.window)
-        for role, number, text in parts(query):
-            use(self.catalog, made, role, number, self._expression(query.source, text))
+        for role, number, text in split_key(query):
+            use_plan(self.catalog, made, role, number, self._expression(query.source, text))
         return made
 
     def known(self, rows: Rows) -> Statistics | None:
         """What was found out about these rows before, if it is enough to plan with."""
         grouping = self._find(rows)
-        return whole(sizes_of(self.catalog, grouping)) if grouping else None
+        return to_whole(sizes_of(self.catalog, grouping)) if grouping else None
 
     def keep(self, found: Iterable[tuple[Rows, Sizes]], origin: Origin) -> None:
         """Put down what was found out about rows, in one transaction."""
@@ -84,9 +84,9 @@ class Store:
         made = None if self._last(sign) else explain()
         with self.catalog.changing():
             registered = self.register(queries)
-            placed = [found for scan in stages for found in walk(scan, self._node)]
+            placed = [found for scan in stages for found in walk_scans(scan, self._node)]
             version = self._last(sign) or self._version(sign, made or explain())
-            place(self.catalog, version, placed, registered)
+            place_nodes(self.catalog, version, placed, registered)
         return version
 
     def _version(self, sign: str, made: Explanation) -> int:
@@ -128,7 +128,7 @@ class Store:
         return Grouping(rows.source, where, time, keys)
 
 
-def parts(query: Query) -> Iterator[tuple[str, int, str]]:
+def split_key(query: Query) -> Iterator[tuple[str, int, str]]:
     """The expressions of a query, each with what it is and its number among those."""
     yield "time", 0, query.time
     if query.where:

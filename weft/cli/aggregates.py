@@ -46,7 +46,7 @@ def load_module(folder: Path, name: str, module: str) -> ModuleType:
 
 def load_file(path: Path, module: str) -> ModuleType:
     """A file of the project as a module that no other of its name can be taken for; its classes go to workers whole."""
-    from weft.spark.session.package_zip import ship_by_value
+    from weft.spark.session.package_zip import pickle_by_value
 
     own = f"_weft_project_{module.replace('.', '_')}"
     if own in sys.modules and sys.modules[own].__file__ == str(path):
@@ -61,5 +61,5 @@ def load_file(path: Path, module: str) -> ModuleType:
     except BaseException:
         del sys.modules[own]
         raise
-    ship_by_value(made)
+    pickle_by_value(made)
     return made

@@ -11,11 +11,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from weft.cli.output import Output
 from weft.calibrate import kernels as measuring
 from weft.calibrate.kernels import Progress
+from weft.cli.output import Output
 from weft.cost.figures import (
-    Figures,
+    CalibrationTable,
     FiguresWarning,
     Found,
     check_place,
@@ -83,7 +83,7 @@ def is_own(found: Found) -> bool:
     return found.own is not None and not found.fault
 
 
-def absent(figures: Figures) -> dict[str, str]:
+def absent(figures: CalibrationTable) -> dict[str, str]:
     """The algorithms that cannot run here or have no figures, and why."""
     reasons = {a.card.name: a.missing or ("" if a.card.name in figures.answer else "it has not been measured")
                for a in ALGORITHMS}
@@ -159,7 +159,7 @@ def spark_table(costs: SparkCosts) -> Table:
     return table
 
 
-def starts(figures: Figures) -> Iterator[str]:
+def starts(figures: CalibrationTable) -> Iterator[str]:
     """What algorithms take until they run in a fresh worker."""
     seconds = {name: f"{value:.2f} s" for name, value in figures.start.items()}
     yield from (f"A fresh worker takes {text} to start {', '.join(names)}." for text, names in grouped(seconds).items())

@@ -14,8 +14,8 @@ from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.expressions import expressions
 from weft.catalog.nodes import Node, nodes
 from weft.catalog.plans import plans
-from weft.catalog.registrations import registrations, remove, uses
-from weft.catalog.statistics import Kept, statistics
+from weft.catalog.registrations import plan_uses, registrations, remove_registration
+from weft.catalog.statistics import StoredSizes, statistics
 from weft.cli.nearest import did_you_mean
 from weft.cli.options import VIEWS
 from weft.cli.output import Output
@@ -51,7 +51,7 @@ def take_out(output: Output, folder: Path | None, store: str | None, names: Sequ
             if name not in current:
                 raise typer.BadParameter(f"there is no query '{name}'. {did_you_mean(name, current)}",
                                          param_hint="--remove")
-            remove(catalog, name)
+            remove_registration(catalog, name)
     output.show({"ok": True, "removed": list(names)}, f"Removed {', '.join(names)}.")
 
 
@@ -140,7 +140,7 @@ def predicates(node: Node) -> str:
 
 def show_expressions(catalog: Catalog, _: bool) -> Shown:
     """The expressions, and the queries that use each."""
-    found, used = expressions(catalog), uses(catalog)
+    found, used = expressions(catalog), plan_uses(catalog)
     table = columns("id", "source", "expression", "canonical form", "queries")
     for one in found:
         table.add_row(str(one.id), one.source, one.text, one.canonical, few(used.get(one.id, ["–"]), 4))
@@ -160,7 +160,7 @@ def show_statistics(catalog: Catalog, _: bool) -> Shown:
     return Shown([statistics_dict(one) for one in found], (table,))
 
 
-def statistics_dict(one: Kept) -> dict[str, Any]:
+def statistics_dict(one: StoredSizes) -> dict[str, Any]:
     """The sizes of a grouping as plain values; the span is in microseconds."""
     return {"source": one.source, "where": one.predicate, "time": one.time, "by": list(one.keys),
             "origin": one.origin.value, "node": one.node, **asdict(one.sizes), "taken": one.taken}

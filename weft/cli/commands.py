@@ -18,7 +18,7 @@ from weft.cli.init import create_project
 from weft.cli.output import AT_FAULT, Output, Report
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, read_lines, verdicts, written
-from weft.cli.weaving import weave, weave_all
+from weft.cli.weaving import bind_project, weave_all
 from weft.io.sinks import Sink, parse_sink
 from weft.spark.session.package_zip import package_zip
 
@@ -38,7 +38,7 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
     """Lists every fault of the queries, or says that there is none."""
     project = load_project(folder)
     with output.progress("starting Spark") as report:
-        woven = weave(project, only, report)
+        woven = bind_project(project, only, report)
     if woven.faults:
         raise output.fail(woven.faults, AT_FAULT)
     if project.algorithm or project.optimizer:

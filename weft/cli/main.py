@@ -15,10 +15,10 @@ from weft.cli.options import (
     AlgorithmOption,
     AllOption,
     CheckpointOption,
+    ClockSkewOption,
     DeadLettersOption,
     DebugOption,
     FolderArgument,
-    FutureOption,
     HoursOption,
     HtmlOption,
     IncrementalOption,
@@ -183,7 +183,7 @@ def stream(
     once: OnceOption = False,
     algorithm: AlgorithmOption = None,
     optimizer: OptimizerOption = None,
-    future: FutureOption = None,
+    max_clock_skew: ClockSkewOption = None,
     dead_letters: DeadLettersOption = None,
     metrics_port: MetricsPortOption = None,
     metrics_host: MetricsHostOption = None,
@@ -196,7 +196,7 @@ def stream(
     # Lines of figures are all that --json prints: what is wrong goes to stderr as a sentence.
     with reporting(False, debug) as output:
         wanted = command.one_trigger(trigger, once)
-        asked = command.StreamTable(checkpoint, sink, wanted, future, dead_letters, metrics_port, metrics_host)
+        asked = command.StreamTable(checkpoint, sink, wanted, max_clock_skew, dead_letters, metrics_port, metrics_host)
         command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
 
 

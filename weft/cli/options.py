@@ -126,9 +126,9 @@ TriggerOption = Annotated[
                  "soon as it is done.", show_default=False),
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="Read what is there now, answer, and end.")]
-FutureOption = Annotated[
+ClockSkewOption = Annotated[
     str | None,
-    typer.Option("--future", metavar="LENGTH", help='Rows that are further ahead of the clock than this, as in '
+    typer.Option("--max-clock-skew", metavar="LENGTH", help='Rows that are further ahead of the clock than this, as in '
                  '"1 day", are dead letters; "" takes them all.', show_default=False),
 ]
 DeadLettersOption = Annotated[

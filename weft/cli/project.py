@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft.aggregates.component import MOST_VALUES
+from weft.aggregates.component import MAX_BAG_VALUES
 from weft.cli.stream_table import StreamTable, build_stream
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
-from weft.io.formats import FEEDS, READABLE, find, is_remote, listed, locate
+from weft.io.formats import FEEDS, READABLE, find_format, is_remote, list_formats, locate
 from weft.io.places import overlap, place_of
 from weft.io.sinks import Sink, make_sink
 from weft.optimize.plan import find_optimizer
@@ -49,7 +49,7 @@ class Project:
     algorithm: Mapping[str, str] = field(default_factory=dict)
     optimizer: str | None = None
     store: Path | None = None
-    most_values: int = MOST_VALUES
+    max_bag_values: int = MAX_BAG_VALUES
     aggregates: Mapping[str, str] = field(default_factory=dict)
     stream: StreamTable = field(default_factory=StreamTable)
 
@@ -90,7 +90,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         algorithm=build_algorithm(data.get("plan", {}).get("algorithm", {}), data.get("aggregates", {})),
         optimizer=build_optimizer(data.get("plan", {}).get("optimizer")),
         store=build_store(folder, data.get("run", {}).get("store", STORE)),
-        most_values=build_most(data.get("plan", {}).get("most_values", MOST_VALUES)),
+        max_bag_values=build_most(data.get("plan", {}).get("max_bag_values", MAX_BAG_VALUES)),
         aggregates=build_aggregates(data.get("aggregates", {})),
         stream=build_stream(folder, data.get("stream", {})),
     )
@@ -101,10 +101,10 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
     if not NAME.fullmatch(name):
         raise ProjectError(f"{FILE}: source '{name}' cannot be named in SQL: use letters, digits and underscores.")
     path, format = required(table, "path", f"sources.{name}."), table.get("format")
-    if format is not None and find(format, (*READABLE, *FEEDS)) is None:
-        known = listed((*READABLE, *FEEDS))
+    if format is not None and find_format(format, (*READABLE, *FEEDS)) is None:
+        known = list_formats((*READABLE, *FEEDS))
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {known}.")
-    fed = format is not None and find(format, FEEDS) is not None
+    fed = format is not None and find_format(format, FEEDS) is not None
     place = path if fed else locate(folder, path)
     return Source(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
                   table.get("watermark"), table.get("schema"))
@@ -171,7 +171,7 @@ def build_store(folder: Path, path: str) -> Path | None:
 def build_most(value: int) -> int:
     """How many values of a holistic aggregate a worker may hold: at least one."""
     if value < 1 or isinstance(value, bool):
-        raise ProjectError(f"{FILE}: plan.most_values must be a whole number above 0.")
+        raise ProjectError(f"{FILE}: plan.max_bag_values must be a whole number above 0.")
     return value
 
 
@@ -184,6 +184,6 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
 
 def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
-    fed = source.format is not None and find(source.format, FEEDS) is not None
+    fed = source.format is not None and find_format(source.format, FEEDS) is not None
     if path and not fed and overlap(place_of(source.path), place_of(path)):
         raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

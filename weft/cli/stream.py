@@ -29,9 +29,9 @@ from weft.server.endpoint import HOST, serving
 
 if TYPE_CHECKING:
     from weft.loom import Loom
-    from weft.spark.stream.progress import Figures
-    from weft.spark.stream.metrics import Meter
     from weft.spark.stream.handle import Stream
+    from weft.spark.stream.metrics import MetricsListener
+    from weft.spark.stream.progress import TriggerMetrics
 
 # How soon a signal is obeyed, and how often a view that is told of triggers gets them.
 POLL = 0.5
@@ -55,7 +55,7 @@ class Settings:
     def arguments(self) -> dict[str, Any]:
         """What `Loom.start` is given; what nobody said is left to it."""
         table = self.table
-        said = {"trigger": table.trigger, "future": table.future, "dead_letters": table.dead_letters}
+        said = {"trigger": table.trigger, "max_clock_skew": table.max_clock_skew, "dead_letters": table.dead_letters}
         given = {name: value or None for name, value in said.items() if value is not None}
         return {"checkpoint": table.checkpoint, "sink": sink_argument(self.sink), **given}
 
@@ -67,7 +67,7 @@ def stream(output: Output, folder: Path | None, names: Sequence[str], choice: Ch
     settings = settings_of(project, asked)
     arguments = {**settings.arguments, "queries": list(names) or None, **chosen(project, choice)}
     view = chosen_view(output, as_json, settings.prints)
-    told: SimpleQueue[Figures] = SimpleQueue()
+    told: SimpleQueue[TriggerMetrics] = SimpleQueue()
     meter = new_meter(told.put)
     with endpoint(settings.table, meter):
         with output.progress("starting Spark") as report:
@@ -106,16 +106,16 @@ def one_trigger(trigger: str | None, once: bool) -> str | None:
     return AVAILABLE if once else trigger
 
 
-def new_meter(observe: Callable[[Figures], None]) -> Meter:
+def new_meter(observe: Callable[[TriggerMetrics], None]) -> MetricsListener:
     """The meter of the stream."""
     # Spark takes a second to import: what needs no Spark must not wait for it.
-    from weft.spark.stream.metrics import Meter
+    from weft.spark.stream.metrics import MetricsListener
 
-    return Meter(observe)
+    return MetricsListener(observe)
 
 
 @contextmanager
-def endpoint(table: StreamTable, meter: Meter) -> Iterator[None]:
+def endpoint(table: StreamTable, meter: MetricsListener) -> Iterator[None]:
     """Serves the meter's readings where that is wanted; before Spark starts, as a port may be taken."""
     if table.metrics_port is None:
         yield
@@ -125,13 +125,13 @@ def endpoint(table: StreamTable, meter: Meter) -> Iterator[None]:
         yield
 
 
-def watch(loom: Loom, arguments: dict[str, Any], meter: Meter, view: View, tell: Callable[[], bool]) -> None:
+def watch(loom: Loom, arguments: dict[str, Any], meter: MetricsListener, view: View, tell: Callable[[], bool]) -> None:
     """Runs the stream with the view open until it ends or is asked to; raises where it fails."""
-    from weft.spark.stream.metrics import watching
+    from weft.spark.stream.metrics import listen_to
 
     with heard() as signals:
         running = loom.start(**arguments)
-        with stopped(running), watching(loom.spark, meter, running.scans):
+        with stopped(running), listen_to(loom.spark, meter, running.scans):
             announce(running)
             try:
                 with view.open(meter.readings):
@@ -162,7 +162,7 @@ def announce(running: Stream) -> None:
 def until_end(running: Stream, signals: Signals, tell: Callable[[], bool]) -> None:
     """Waits for the end, or brings it about when it is asked for or when nobody reads any more."""
     stopping = False
-    while not running.await_end(POLL):
+    while not running.awaitTermination(POLL):
         if not tell():
             signals.ask()
         if signals.asked and not stopping:
@@ -171,7 +171,7 @@ def until_end(running: Stream, signals: Signals, tell: Callable[[], bool]) -> No
             running.stop(FOREVER)
 
 
-def tell_all(told: SimpleQueue[Figures], view: View, stdout: TextIO) -> bool:
+def tell_all(told: SimpleQueue[TriggerMetrics], view: View, stdout: TextIO) -> bool:
     """Gives the view what has come, here in the main thread; False where nobody reads stdout any more."""
     try:
         while True:

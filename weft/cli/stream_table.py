@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.cli.toml import FILE
 from weft.errors import ProjectError
-from weft.io.formats import CONSOLE, NOOP, WRITABLE, absolute, find, is_remote, locate
+from weft.io.formats import CONSOLE, NOOP, WRITABLE, absolute, find_format, is_remote, locate
 from weft.io.sinks import Sink, parse_sink
 
 CHECKPOINT = ".weft/checkpoint"
@@ -23,12 +23,12 @@ Place = Callable[[str], str]
 
 @dataclass(frozen=True)
 class StreamTable:
-    """What is said of a stream; None where nothing is, "" for `future` where clocks are believed whatever they say."""
+    """What is said of a stream; None where nothing is, "" for `max_clock_skew` where any clock is believed."""
 
     checkpoint: str | None = None
     sink: str | None = None
     trigger: str | None = None
-    future: str | None = None
+    max_clock_skew: str | None = None
     dead_letters: str | None = None
     metrics_port: int | None = None
     metrics_host: str | None = None
@@ -59,9 +59,9 @@ def placed(table: StreamTable, place: Place) -> StreamTable:
 def placed_sink(text: str, place: Place) -> str:
     """The sink as spelled, `console`, `FORMAT`, `FORMAT:PATH` or `PATH`, with its path put in place."""
     head, _, rest = text.partition(":")
-    if find(text, (CONSOLE, *WRITABLE)) is not None:
+    if find_format(text, (CONSOLE, *WRITABLE)) is not None:
         return text
-    if find(head, WRITABLE) is None or rest.startswith("//"):
+    if find_format(head, WRITABLE) is None or rest.startswith("//"):
         return place(text)
     return f"{head}:{place(rest)}"
 
@@ -75,7 +75,7 @@ def chosen_table(table: StreamTable, asked: StreamTable) -> StreamTable:
 
 def sink_for(folder: Path, sink: Sink, text: str | None) -> Sink:
     """Where a stream's answers go; what its spelling leaves out is the project's format, and a folder of its own."""
-    if text and find(text, (CONSOLE,)):
+    if text and find_format(text, (CONSOLE,)):
         return Sink(CONSOLE.name)
     format = sink.format if sink.format != NOOP.name else "parquet"
     base = Sink(format, locate(folder, SINK))

@@ -16,7 +16,7 @@ Shape = Mapping[str, Any]
 # A key's type or types, a table's shape, or `EACH` for a table whose keys the user names.
 EACH = "*"
 SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict, "watermark": str, "schema": str}
-STREAM: Shape = {"checkpoint": str, "sink": str, "trigger": str, "future": str, "dead_letters": str,
+STREAM: Shape = {"checkpoint": str, "sink": str, "trigger": str, "max_clock_skew": str, "dead_letters": str,
                  "metrics_port": int, "metrics_host": str}
 SHAPE: Shape = {
     "project": {"name": str},
@@ -25,7 +25,7 @@ SHAPE: Shape = {
     "sink": {"format": str, "path": str},
     "queries": {"files": list},
     "aggregates": {EACH: str},
-    "plan": {"algorithm": (str, dict), "optimizer": str, "most_values": int},
+    "plan": {"algorithm": (str, dict), "optimizer": str, "max_bag_values": int},
     "run": {"store": str},
     "stream": STREAM,
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Woven:
+class LoadedProject:
     """A loom with the queries that passed, and the faults of those that did not."""
 
     loom: Loom
@@ -29,7 +29,7 @@ class Woven:
     faults: tuple[Fault, ...] = ()
 
 
-def weave(project: Project, only: Iterable[str], report: Report) -> Woven:
+def bind_project(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
     """A loom with the project's sources and queries; every fault is kept, not only the first."""
     found = read_queries(project.folder, project.files)
     wanted = select(found, tuple(only))
@@ -37,16 +37,16 @@ def weave(project: Project, only: Iterable[str], report: Report) -> Woven:
     faults = [fault for source in project.sources if (fault := add_source(loom, source))]
     faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
     if faults:  # a query of a missing source or aggregate would only repeat what is already said
-        return Woven(loom, (), (*found.faults, *faults))
+        return LoadedProject(loom, (), (*found.faults, *faults))
     for done, query in enumerate(wanted):
         report(done, len(wanted), f"checking {query.name}")
         faults += [fault] if (fault := add_query(loom, query)) else []
-    return Woven(loom, wanted, (*found.faults, *faults))
+    return LoadedProject(loom, wanted, (*found.faults, *faults))
 
 
-def weave_all(project: Project, only: Iterable[str], report: Report) -> Woven:
+def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
     """A loom in which every query passed; else raises all faults at once."""
-    woven = weave(project, only, report)
+    woven = bind_project(project, only, report)
     if woven.faults:
         raise Faulty(woven.faults)
     return woven
@@ -66,7 +66,7 @@ def new_loom(project: Project) -> Loom:
     from weft.loom import Loom
     from weft.spark.session.session import local_session
 
-    return Loom(local_session(project.name, **project.spark), most_values=project.most_values)
+    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values)
 
 
 def add_source(loom: Loom, source: Source) -> Fault | None:

@@ -18,7 +18,7 @@ from weft.cli.windows import Given, read_windows
 from weft.cost.model import Model, PaperModel, SparkModel, find_technique
 from weft.errors import PlanError
 from weft.model.edges import Density
-from weft.optimize.account import Account, account, plain_costs, plain_rate, plain_share, tidy
+from weft.optimize.account import CostBreakdown, break_down, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.base import Optimizer
 from weft.optimize.plan import solve
 from weft.optimize.problem import Problem
@@ -60,7 +60,7 @@ class Reply:
     given: Given
     optimizer: Optimizer
     reckoning: Reckoning
-    account: Account
+    account: CostBreakdown
     once: float
 
 
@@ -83,7 +83,7 @@ def answer(question: Question) -> Reply:
         groups = solve(optimizer, problem)
     except PlanError as error:
         raise wrong("--optimizer", error) from error
-    found = account(problem, groups, reckoning.factor)
+    found = break_down(problem, groups, reckoning.factor)
     return Reply(given, optimizer, reckoning, found, problem.pricing.once * reckoning.factor)
 
 

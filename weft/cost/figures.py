@@ -29,7 +29,7 @@ class FiguresWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Figures:
+class CalibrationTable:
     """What each algorithm takes to start in a fresh worker, and per answer for each kind of value; what Spark takes."""
 
     start: dict[str, float]
@@ -57,7 +57,7 @@ class Figures:
         return json.dumps(self.to_dict(), indent=1)
 
 
-def from_json(text: str) -> Figures:
+def from_json(text: str) -> CalibrationTable:
     """The figures that `to_json` wrote; raises ValueError for anything else."""
     try:
         data = json.loads(text)
@@ -68,15 +68,16 @@ def from_json(text: str) -> Figures:
         raise ValueError(f"they do not have the form of figures: {type(error).__name__}: {error}") from error
 
 
-def read(data: Mapping[str, Any]) -> Figures:
+def read(data: Mapping[str, Any]) -> CalibrationTable:
     """The figures of plain values."""
     answer = {name: {kind: tuple(map(point, points)) for kind, points in kinds.items()}
               for name, kinds in data["answer"].items()}
     if not any(answer.values()):
         raise ValueError("they hold no figure")
     start = {name: positive(seconds) for name, seconds in data["start"].items()}
-    return Figures(start, answer, positive(data["memcpy"]), str(data["machine"]), str(data.get("measured", "")),
-                   read_costs(data["spark"]))
+    return CalibrationTable(start, answer, positive(data["memcpy"]), str(data["machine"]),
+                            str(data.get("measured", "")),
+                            read_costs(data["spark"]))
 
 
 def point(values: Sequence[float]) -> Point:
@@ -133,12 +134,12 @@ def nearest(table: dict[tuple[int, int], float], n: int, q: int) -> float:
 class Found:
     """The figures in use, the file of the machine's own if there is one, and why that one is not used."""
 
-    figures: Figures
+    figures: CalibrationTable
     own: Path | None = None
     fault: str = ""
 
 
-def current_figures() -> Figures:
+def current_figures() -> CalibrationTable:
     """This machine's own figures if it has been calibrated, else those that Weft ships."""
     return find_figures().figures
 
@@ -153,7 +154,7 @@ def find_figures() -> Found:
 
 
 @cache
-def default_figures() -> Figures:
+def default_figures() -> CalibrationTable:
     """The figures that Weft ships."""
     return from_json((files("weft.cost") / "default.json").read_text(encoding="utf-8"))
 
@@ -198,7 +199,7 @@ def check_place(path: Path) -> None:
         raise unwritable(path, "it is a folder" if path.is_dir() else "its folder is read-only")
 
 
-def keep_figures(figures: Figures, path: Path) -> None:
+def keep_figures(figures: CalibrationTable, path: Path) -> None:
     """Write the figures beside their place, then move them there: nobody ever reads half a file."""
     check_place(path)
     beside = path.with_name(f"{path.name}.{os.getpid()}")

@@ -9,15 +9,16 @@ import numpy as np
 
 from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import MONOIDS, Monoid
-from weft.cost.figures import Figures, current_figures, kind_of
+from weft.cost.figures import CalibrationTable, current_figures, kind_of
 from weft.errors import PlanError
 from weft.final.algorithms import ALGORITHMS
-from weft.final.bags import BY_MONOID
-from weft.final.algorithms.base import Algorithm, Forced, Types
+from weft.final.algorithms.base import Algorithm, Types
 from weft.final.algorithms.disjoint import disjoint
 from weft.final.algorithms.doubling import doubling
 from weft.final.algorithms.prefix import prefix
 from weft.final.algorithms.recalc import recalc
+from weft.final.bags import BY_MONOID
+from weft.model.stages import Forced
 
 BY_NAME = {a.card.name: a for a in ALGORITHMS}
 FOLDS = {m.name: m for m in MONOIDS} | {"count": MONOIDS[0], "mean": MONOIDS[0]}
@@ -33,7 +34,8 @@ EVERY = "*"  # forces an algorithm for all monoids
 CELLS = 1_000_000
 
 
-def choose(monoid: Monoid, types: Types, ranges: Sequence[int], cells: int = CELLS, figures: Figures | None = None,
+def choose(monoid: Monoid, types: Types, ranges: Sequence[int], cells: int = CELLS,
+           figures: CalibrationTable | None = None,
            among: Sequence[Algorithm] = ALGORITHMS) -> Algorithm:
     """The cheapest algorithm that is here and may fold this monoid; the naive one where nothing else may."""
     costs = figures or current_figures()

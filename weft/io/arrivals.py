@@ -19,7 +19,7 @@ DELAY = "spark.watermarkDelayMs"
 
 
 @dataclass(frozen=True)
-class Arrival:
+class StreamInput:
     """A source as a stream: what reads it, how late its rows may come, and where they lie, if that is known."""
 
     name: str
@@ -34,10 +34,10 @@ class Arrival:
                 f"source '{self.name}' has no watermark, so no window of a stream over it would ever close: "
                 f"say how late rows may come, loom.source('{self.name}', ..., watermark='10 minutes')."
             )
-        return delay_of(spark, self.watermark, f"the watermark of source '{self.name}'")
+        return parse_delay(spark, self.watermark, f"the watermark of source '{self.name}'")
 
 
-def delay_of(spark: SparkSession, text: str, what: str) -> int:
+def parse_delay(spark: SparkSession, text: str, what: str) -> int:
     """An interval such as '10 minutes' in milliseconds, read by Spark."""
     words = text if text.lower().startswith("interval") else f"INTERVAL {text}"
     try:
@@ -49,17 +49,18 @@ def delay_of(spark: SparkSession, text: str, what: str) -> int:
     return int(found[0])
 
 
-def faults(columns: Sequence[str], time: str, future: int | None) -> dict[str, str]:
+def find_faults(columns: Sequence[str], time: str, max_clock_skew: int | None) -> dict[str, str]:
     """Why a row cannot be used, and the condition of that in Spark SQL, the first that holds being the reason.
 
     One row whose clock is far ahead would close all windows, so it counts as dead where it is later than the time of
-    the trigger by more than `future` milliseconds. Spark's watermark begins at 1970, so that all rows before are late.
+    the trigger by more than `max_clock_skew` milliseconds. Spark's watermark begins at 1970, so all rows before it are
+    late.
     """
     found = {"corrupt": f"{CORRUPT} IS NOT NULL"} if CORRUPT in columns else {}
     found["no event time"] = f"({time}) IS NULL"
     found["event time before 1970"] = f"({time}) < timestamp_seconds(0)"
-    if future is not None:
-        found["event time too far in the future"] = f"({time}) > current_timestamp() + {seconds(future)}"
+    if max_clock_skew is not None:
+        found["event time too far in the future"] = f"({time}) > current_timestamp() + {seconds(max_clock_skew)}"
     return found
 
 
@@ -68,33 +69,33 @@ def seconds(millis: int) -> str:
     return f"make_dt_interval(0, 0, 0, {millis / 1000:.3f})"
 
 
-def usable(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+def keep_usable(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """The rows that have no fault."""
     return rows.where(" AND ".join(f"coalesce(NOT ({test}), true)" for test in wrong.values()))
 
 
-def letters(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+def dead_letters(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """The rows that have one as JSON texts."""
     # Written as comparisons of columns, so that files whose statistics rule them out are not read twice.
     dead = rows.where(" OR ".join(f"({test})" for test in wrong.values()))
-    return dead.select(letter(rows, reason_of(wrong)).alias("value"))
+    return dead.select(dead_letter(rows, fault_reason(wrong)).alias("value"))
 
 
-def judged(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+def validate_rows(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """All rows, those that have a fault with LETTER, their JSON text, and nothing else in them."""
-    found = rows.select("*", reason_of(wrong).alias(REASON))
-    marked = found.select("*", F.when(F.col(REASON).isNotNull(), letter(rows, F.col(REASON))).alias(LETTER))
+    found = rows.select("*", fault_reason(wrong).alias(REASON))
+    marked = found.select("*", F.when(F.col(REASON).isNotNull(), dead_letter(rows, F.col(REASON))).alias(LETTER))
     own = [F.when(F.col(REASON).isNull(), F.col(quoted(name))).alias(name) for name in rows.columns if name != CORRUPT]
     return marked.select(*own, LETTER)
 
 
-def reason_of(wrong: Mapping[str, str]) -> Column:
+def fault_reason(wrong: Mapping[str, str]) -> Column:
     """Why a row cannot be used; null if it can."""
     cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in wrong.items())
     return F.expr(f"CASE {cases} END")
 
 
-def letter(rows: DataFrame, reason: Column) -> Column:
+def dead_letter(rows: DataFrame, reason: Column) -> Column:
     """A row that cannot be used as JSON text: why, and the record as it came."""
     raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
     own = [F.col(quoted(name)) for name in rows.columns if name != CORRUPT]

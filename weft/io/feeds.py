@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import SourceError
 from weft.io.formats import FEEDS
-from weft.io.kafka import Kafka, parsed
+from weft.io.kafka import Kafka, parse_records
 from weft.io.sources import schema_of
 
 
@@ -40,13 +40,13 @@ class Socket:
         if not host or not port.isdigit():
             raise SourceError(f"'{self.place}' is no host and port: write localhost:9999.")
         lines = spark.readStream.format("socket").options(**self.options, host=host, port=port).load()
-        return parsed(lines, schema_of(self.place, self.schema))
+        return parse_records(lines, schema_of(self.place, self.schema))
 
     read = read_stream
 
 
-def feed_of(name: str, place: str, format: str, options: Mapping[str, str] | None,
-            schema: str | None) -> Kafka | Rate | Socket | None:
+def find_feed(name: str, place: str, format: str, options: Mapping[str, str] | None,
+              schema: str | None) -> Kafka | Rate | Socket | None:
     """The feed that a format names, at a place such as a topic; None where the format is one of files."""
     given = dict(options or {})
     if format.lower() not in (feed.name for feed in FEEDS):

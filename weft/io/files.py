@@ -15,7 +15,7 @@ from weft.io.formats import is_remote
 OBJECT_STORES = ("s3", "gcs")
 
 
-def filesystem(path: str) -> tuple[fs.FileSystem, str]:
+def open_filesystem(path: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it."""
     if not is_remote(path):
         return fs.LocalFileSystem(), abspath(path)
@@ -27,12 +27,12 @@ def filesystem(path: str) -> tuple[fs.FileSystem, str]:
                        "abfss://, gs:// or hdfs://, or a path where it is mounted, such as /Volumes/... .") from error
 
 
-def exists(files: fs.FileSystem, path: str) -> bool:
+def path_exists(files: fs.FileSystem, path: str) -> bool:
     """Whether there is anything at the path."""
     return files.get_file_info(path).type != fs.FileType.NotFound
 
 
-def entries(files: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
+def list_entries(files: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
     """What lies directly in a folder; nothing where there is no such folder."""
     return files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
 
@@ -40,12 +40,12 @@ def entries(files: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
 def holds_anything(files: fs.FileSystem, path: str) -> bool:
     """Whether there is a file at the path, or a folder that is not empty."""
     kind = files.get_file_info(path).type
-    return kind == fs.FileType.File or (kind == fs.FileType.Directory and bool(entries(files, path)))
+    return kind == fs.FileType.File or (kind == fs.FileType.Directory and bool(list_entries(files, path)))
 
 
 def read_json(files: fs.FileSystem, path: str) -> dict | None:
     """What a JSON file holds, or None where there is none."""
-    if not exists(files, path):
+    if not path_exists(files, path):
         return None
     with files.open_input_stream(path) as source:
         return json.loads(source.read())
@@ -67,7 +67,7 @@ def move_folder(files: fs.FileSystem, source: str, target: str, first: str, leav
     if files.type_name not in OBJECT_STORES:
         files.move(source, target)
         return
-    found = sorted((f for f in entries(files, source)), key=lambda f: (f.base_name == first) == leaving)
+    found = sorted((f for f in list_entries(files, source)), key=lambda f: (f.base_name == first) == leaving)
     for info in found:
         files.move(info.path, f"{target}/{info.base_name}")
     files.delete_dir(source)

@@ -53,12 +53,12 @@ def is_remote(path: str) -> bool:
     return re.match(r"[A-Za-z][\w.+-]+:/", path) is not None
 
 
-def find(name: str, formats: tuple[Format, ...]) -> Format | None:
+def find_format(name: str, formats: tuple[Format, ...]) -> Format | None:
     """The format of that name, in any case of letters."""
     return next((item for item in formats if item.name == name.lower()), None)
 
 
-def listed(formats: tuple[Format, ...]) -> str:
+def list_formats(formats: tuple[Format, ...]) -> str:
     """The names as people read them: a, b or c."""
     *rest, last = (item.name for item in formats)
     return f"{', '.join(rest)} or {last}"

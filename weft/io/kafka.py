@@ -15,7 +15,7 @@ from pyspark.sql.types import ByteType, StringType, StructType
 from weft.errors import RunError, SourceError, WeftError
 from weft.io.arrivals import CORRUPT, quoted
 from weft.io.java import Py4JError
-from weft.io.sources import reason, schema_of
+from weft.io.sources import schema_of, spark_reason
 
 T = TypeVar("T")
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -56,7 +56,7 @@ class Kafka:
         """The topic as a stream, from `starting` on."""
         fields, settings = self.fields(), self._settings(self.starting)
         records = self._loaded(spark, lambda: spark.readStream.format("kafka").options(**settings).load())
-        return parsed(records, fields)
+        return parse_records(records, fields)
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The records that are in the topic now, with the columns of the stream."""
@@ -64,14 +64,14 @@ class Kafka:
         settings = self._settings("earliest" if self.starting == "latest" else self.starting)
         fields = self.fields()
         records = self._loaded(spark, lambda: spark.read.format("kafka").options(**settings).load())
-        return parsed(records, fields)
+        return parse_records(records, fields)
 
     def _settings(self, starting: str) -> dict[str, str]:
         given = {key: str(value) for key, value in self.options.items()}
         return {**given, SERVERS: self.servers, "subscribe": self.topic, "startingOffsets": starting}
 
     def _loaded(self, spark: SparkSession, load: Callable[[], DataFrame]) -> DataFrame:
-        return attempt(load, spark.version, f"cannot read topic '{self.topic}'", self.options, SourceError)
+        return try_kafka(load, spark.version, f"cannot read topic '{self.topic}'", self.options, SourceError)
 
     def fields(self) -> StructType:
         """The schema that records have."""
@@ -81,10 +81,10 @@ class Kafka:
         return fields
 
 
-def parsed(records: DataFrame, fields: StructType) -> DataFrame:
+def parse_records(records: DataFrame, fields: StructType) -> DataFrame:
     """The columns of JSON records; one that is no such object has only nulls, and its text in `__weft_corrupt`."""
     text = F.col("value").cast("string")
-    found = records.select("value", F.from_json(framed(text), frame(fields), strict()).alias("found"))
+    found = records.select("value", F.from_json(frame_records(text), frame(fields), strict_json()).alias("found"))
     good = F.col(f"found.{CORRUPT}").isNull() & F.col(f"found.{RECORD}").isNotNull() & (F.col(f"found.{END}") == 1)
     # Spark fills what it can of a broken record; a price without its symbol must not reach a window.
     columns = [F.when(F.col("good"), F.col("found")[RECORD][name]).alias(name) for name in fields.names]
@@ -92,7 +92,7 @@ def parsed(records: DataFrame, fields: StructType) -> DataFrame:
     return marked.select(*columns, F.when(~F.col("good"), raw_text(F.col("value"))).alias(CORRUPT))
 
 
-def framed(text: Column) -> Column:
+def frame_records(text: Column) -> Column:
     """A record inside an object with a field after it, and null where it is not UTF-8.
 
     Spark's reader stops at the end of the first value: `{"a":1} junk` would pass. In the frame what follows is seen.
@@ -106,7 +106,7 @@ def frame(fields: StructType) -> StructType:
     return StructType().add(RECORD, fields).add(END, ByteType()).add(CORRUPT, StringType())
 
 
-def strict() -> dict[str, str]:
+def strict_json() -> dict[str, str]:
     """Options that take JSON and nothing like it, and keep a broken record instead of raising."""
     return {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
 
@@ -142,7 +142,7 @@ def write_kafka(
     given = {key: str(value) for key, value in (options or {}).items()}
     records = as_records(rows, query_column, topic)
     writer = records.write.format("kafka").options(**given, **{SERVERS: servers})
-    attempt(writer.save, rows.sparkSession.version, f"cannot write to topic '{topic}'", given, RunError)
+    try_kafka(writer.save, rows.sparkSession.version, f"cannot write to topic '{topic}'", given, RunError)
 
 
 def as_records(rows: DataFrame, query_column: str, topic: str) -> DataFrame:
@@ -158,7 +158,7 @@ def as_records(rows: DataFrame, query_column: str, topic: str) -> DataFrame:
     )
 
 
-def attempt(
+def try_kafka(
     act: Callable[[], T], version: str, what: str, options: Mapping[str, str], kind: type[WeftError]
 ) -> T:
     """What `act` gives, or an error that says what to do and holds no password."""
@@ -166,10 +166,11 @@ def attempt(
         return act()
     except (PySparkException, Py4JError) as error:
         # The cause is left out on purpose: Java's own text may hold every setting of the client.
-        raise kind(f"{what}: {advice(error, version) or hidden(reason(error), options)}") from None
+        why = connector_advice(error, version) or hide_secrets(spark_reason(error), options)
+        raise kind(f"{what}: {why}") from None
 
 
-def advice(error: Exception, version: str) -> str | None:
+def connector_advice(error: Exception, version: str) -> str | None:
     """What to do where Spark has no connector to Kafka, else None."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition != "KAFKA_DATA_SOURCE_NOT_ENABLED":
@@ -177,7 +178,7 @@ def advice(error: Exception, version: str) -> str | None:
     return f"Spark has no connector to Kafka. Start it with spark.jars.packages={CONNECTOR}:{version}."
 
 
-def hidden(text: str, options: Mapping[str, str]) -> str:
+def hide_secrets(text: str, options: Mapping[str, str]) -> str:
     """A text in which the values of secret options are stars."""
     values = [str(value) for key, value in options.items() if SECRET.search(key)]
     inner = [part for value in values for part in QUOTED.findall(value)]

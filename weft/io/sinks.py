@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.errors import RunError
-from weft.io.formats import NOOP, SHOWN, WRITABLE, Format, absolute, find, listed
+from weft.io.formats import NOOP, SHOWN, WRITABLE, Format, absolute, find_format, list_formats
 
 # What a sink writes must read back as it was: a CSV source expects a line of names.
 WRITE_OPTIONS = {"csv": {"header": "true"}}
@@ -23,7 +23,7 @@ class Sink:
 def parse_sink(text: str, base: Sink) -> Sink:
     """The sink that `noop`, `FORMAT`, `FORMAT:PATH` or `PATH` names; `base` gives what the text leaves out."""
     head, colon, rest = text.partition(":")
-    chosen = find(head, WRITABLE)
+    chosen = find_format(head, WRITABLE)
     if chosen is None or rest.startswith("//"):
         return make_sink(base.format if base.format != NOOP.name else "parquet", text)
     return make_sink(chosen.name, rest if colon else base.path)
@@ -41,20 +41,20 @@ def make_sink(format: str, path: str | None) -> Sink:
 
 def named_format(name: str) -> Format:
     """The writable format of that name."""
-    chosen = find(name, WRITABLE)
+    chosen = find_format(name, WRITABLE)
     if chosen is None:
-        raise RunError(f"unknown format '{name}': write {listed(WRITABLE)}.")
+        raise RunError(f"unknown format '{name}': write {list_formats(WRITABLE)}.")
     return chosen
 
 
 def stream_sink(sink: str | Mapping[str, str] | Sink) -> Sink:
     """The sink of a stream that the caller spelled: also "console" and "memory", which need no folder."""
     if isinstance(sink, Sink):
-        return sink if find(sink.format, SHOWN) else make_sink(sink.format, sink.path)
+        return sink if find_format(sink.format, SHOWN) else make_sink(sink.format, sink.path)
     if isinstance(sink, str):
-        shown = find(sink, (*SHOWN, NOOP))
+        shown = find_format(sink, (*SHOWN, NOOP))
         return Sink(shown.name) if shown else make_sink("parquet", sink)
-    shown = find(sink.get("format", ""), SHOWN)
+    shown = find_format(sink.get("format", ""), SHOWN)
     return Sink(shown.name) if shown else make_sink(sink.get("format", "parquet"), sink.get("path"))
 
 

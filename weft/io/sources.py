@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from weft.errors import SourceError
 from weft.io.arrivals import CORRUPT, DELAY
-from weft.io.formats import READABLE, Format, absolute, find, is_remote, listed
+from weft.io.formats import READABLE, Format, absolute, find_format, is_remote, list_formats
 from weft.io.java import Py4JError
 
 # Text carries no types; these make it give the columns a person expects, times among them. The caller's options win.
@@ -44,7 +44,7 @@ class Files:
         try:
             return (reader if schema is None else reader.schema(schema)).load(self.path)
         except (PySparkException, Py4JError) as error:
-            raise SourceError(f"cannot read '{self.path}' as {self.format}: {reason(error)}") from error
+            raise SourceError(f"cannot read '{self.path}' as {self.format}: {spark_reason(error)}") from error
 
 
     def stream(self, spark: SparkSession, schema: StructType) -> DataFrame:
@@ -56,7 +56,8 @@ class Files:
         try:
             return reader.schema(schema).load(self.path)
         except (PySparkException, Py4JError) as error:
-            raise SourceError(f"cannot read '{self.path}' as a stream of {self.format}: {reason(error)}") from error
+            why = spark_reason(error)
+            raise SourceError(f"cannot read '{self.path}' as a stream of {self.format}: {why}") from error
 
 
 def locate_files(path: str | Path, format: str | None = None, options: Mapping[str, str] | None = None,
@@ -64,12 +65,12 @@ def locate_files(path: str | Path, format: str | None = None, options: Mapping[s
     """The files at `path`; the format is named, or told by the suffix."""
     path = str(path)
     require_path(path)
-    chosen = named_format(format) if format else told_format(path)
+    chosen = named_format(format) if format else require_format(path)
     settings = {**DEFAULTS.get(chosen.name, {}), **{key: str(value) for key, value in (options or {}).items()}}
     return Files(absolute(path), chosen.name, tuple(sorted(settings.items())), declared)
 
 
-def opened(spark: SparkSession, name: str, data: Any, schema: str | None = None) -> tuple[DataFrame, Reader]:
+def open_source(spark: SparkSession, name: str, data: Any, schema: str | None = None) -> tuple[DataFrame, Reader]:
     """What a user gave as a source, as rows that a query can be checked against, and what reads it as a stream."""
     if isinstance(data, Files):
         frame = data.read(spark, schema_of(name, schema) if schema else None)
@@ -95,7 +96,7 @@ def schema_of(name: str, text: str) -> StructType:
     try:
         found = StructType.fromDDL(text)
     except PySparkException as error:
-        raise SourceError(f"the schema of source '{name}' cannot be read: {reason(error)}") from error
+        raise SourceError(f"the schema of source '{name}' cannot be read: {spark_reason(error)}") from error
     if not isinstance(found, StructType):
         raise SourceError(f"the schema of source '{name}' names no columns: write 'ts timestamp, price double'.")
     return found
@@ -136,33 +137,33 @@ def first_wild(path: Path) -> int:
 
 def named_format(name: str) -> Format:
     """The readable format of that name."""
-    chosen = find(name, READABLE)
+    chosen = find_format(name, READABLE)
     if chosen is None:
-        raise SourceError(f"unknown format '{name}': write {listed(READABLE)}.")
+        raise SourceError(f"unknown format '{name}': write {list_formats(READABLE)}.")
     return chosen
 
 
-def told_format(path: str) -> Format:
+def require_format(path: str) -> Format:
     """The format told by the path's suffix, or by the files in a folder."""
-    told = by_suffix(path) or by_files(Path(path))
+    told = format_by_suffix(path) or format_by_files(Path(path))
     if told is None:
-        raise SourceError(f"cannot tell the format of '{path}': name it, {listed(READABLE)}.")
+        raise SourceError(f"cannot tell the format of '{path}': name it, {list_formats(READABLE)}.")
     return told
 
 
-def by_suffix(path: str) -> Format | None:
+def format_by_suffix(path: str) -> Format | None:
     """The format whose suffix ends the path."""
     return next((item for item in READABLE if path.lower().endswith(item.suffixes)), None)
 
 
-def by_files(folder: Path) -> Format | None:
+def format_by_files(folder: Path) -> Format | None:
     """The one format of the data files in a folder, if they agree."""
     files = (file for file in sorted(folder.rglob("*")) if file.is_file()) if folder.is_dir() else ()
-    seen = {by_suffix(file.name) for file in files if not file.name.startswith(("_", "."))}
+    seen = {format_by_suffix(file.name) for file in files if not file.name.startswith(("_", "."))}
     return seen.pop() if len(seen) == 1 else None
 
 
-def reason(error: Exception) -> str:
+def spark_reason(error: Exception) -> str:
     """The line of an error's text that says most: the last cause where Java lists them, else the first line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]

@@ -14,7 +14,7 @@ from weft.model.window import Window
 
 
 @dataclass(frozen=True)
-class Rows:
+class LocalRows:
     """A stream: times, keys as numbers from 0, and a monoid's values, row by row in any order."""
 
     time: np.ndarray
@@ -23,7 +23,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Slices:
+class LocalSlices:
     """Slices sorted by key and start; key k has those from `offsets[k]` to `offsets[k + 1]`."""
 
     start: np.ndarray
@@ -32,7 +32,7 @@ class Slices:
 
 
 @dataclass(frozen=True)
-class Answers:
+class LocalAnswers:
     """The answers of one window, sorted by key and start."""
 
     key: np.ndarray
@@ -40,7 +40,7 @@ class Answers:
     values: State
 
 
-def cut(rows: Rows, windows: Sequence[Window], monoid: Monoid) -> Slices:
+def cut_rows(rows: LocalRows, windows: Sequence[Window], monoid: Monoid) -> LocalSlices:
     """The partial stage of a tree: every row goes to the slice that began last."""
     start = np.max([rows.time - (rows.time - phase) % period for phase, period in progressions(windows)], axis=0)
     order = np.lexsort((start, rows.key))
@@ -48,27 +48,27 @@ def cut(rows: Rows, windows: Sequence[Window], monoid: Monoid) -> Slices:
     first = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (start[1:] != start[:-1])))
     values = monoid.reduce_runs(tuple(a[order] for a in rows.values), first)
     keys = int(rows.key.max()) + 1
-    return Slices(start[first], np.searchsorted(key[first], np.arange(keys + 1)), values)
+    return LocalSlices(start[first], np.searchsorted(key[first], np.arange(keys + 1)), values)
 
 
-def run_tree(rows: Rows, windows: Sequence[Window], monoid: Monoid,
-             algorithm: Algorithm) -> Iterator[tuple[Window, Answers]]:
+def run_tree(rows: LocalRows, windows: Sequence[Window], monoid: Monoid,
+             algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
     """The answers of every window of a tree; windows that end at the same times are folded together."""
     if not len(rows.time):
         return
-    slices = cut(rows, windows, monoid)
+    slices = cut_rows(rows, windows, monoid)
     families: dict[tuple[int, int], list[Window]] = {}
     for window in sorted(set(windows)):
         families.setdefault((window.slide, (window.start + window.range) % window.slide), []).append(window)
     for (slide, phase), family in sorted(families.items()):
         for together in [family] if algorithm.card.multi else [[window] for window in family]:
-            yield from fold(slices, slide, phase, together, monoid, algorithm)
+            yield from fold_local(slices, slide, phase, together, monoid, algorithm)
 
 
-def fold(slices: Slices, slide: int, phase: int, windows: Sequence[Window], monoid: Monoid,
-         algorithm: Algorithm) -> Iterator[tuple[Window, Answers]]:
+def fold_local(slices: LocalSlices, slide: int, phase: int, windows: Sequence[Window], monoid: Monoid,
+               algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
     """Windows of one slide that end together: one feed of all keys."""
-    feed, key, end = feed_of(slices, slide, phase, [w.range for w in windows])
+    feed, key, end = make_feed(slices, slide, phase, [w.range for w in windows])
     held = np.maximum((feed.hi[:, None] - feed.lo).max(0, initial=1), 1)
     keys = len(slices.offsets) - 1
     slack = int(np.diff(slices.offsets).max(initial=0))
@@ -77,10 +77,11 @@ def fold(slices: Slices, slide: int, phase: int, windows: Sequence[Window], mono
     for r, window in enumerate(windows):
         there = np.flatnonzero(feed.hi > feed.lo[:, r])
         values = tuple(a.reshape(-1, len(windows))[there, r] for a in answers)
-        yield window, Answers(key[there], end[there] - window.range, values)
+        yield window, LocalAnswers(key[there], end[there] - window.range, values)
 
 
-def feed_of(slices: Slices, slide: int, phase: int, ranges: Sequence[int]) -> tuple[Feed, np.ndarray, np.ndarray]:
+def make_feed(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int]) -> tuple[Feed, np.ndarray,
+                                                                                           np.ndarray]:
     """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice."""
     size = np.diff(slices.offsets)
     there = size > 0
@@ -93,13 +94,13 @@ def feed_of(slices: Slices, slide: int, phase: int, ranges: Sequence[int]) -> tu
     ends = np.zeros(len(size), np.int64)
     ends[there] = begin
     end = ends[key] + (np.arange(offsets[-1]) - offsets[key]) * slide
-    hi = place(slices, key, end)
-    lo = np.stack([place(slices, key, end - r) for r in ranges], 1)
+    hi = place_rows(slices, key, end)
+    lo = np.stack([place_rows(slices, key, end - r) for r in ranges], 1)
     feed = Feed(slices.values, slices.offsets.astype(np.int64), offsets, hi, lo, np.asarray(ranges, np.int64), size)
     return feed, key, end
 
 
-def place(slices: Slices, key: np.ndarray, time: np.ndarray) -> np.ndarray:
+def place_rows(slices: LocalSlices, key: np.ndarray, time: np.ndarray) -> np.ndarray:
     """How many slices of each key begin before each time."""
     low = int(min(slices.start.min(), time.min()))
     span = int(max(slices.start.max(), time.max())) - low + 1

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from weft.aggregates.component import Component
 from weft.errors import PlanError
-from weft.final.algorithms.base import Forced
+from weft.model.stages import Forced
 from weft.model.window import Window
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 
 
 @dataclass(frozen=True)
 class Tree:
     """Queries whose windows are folded from the same slices."""
 
-    queries: tuple[Bound, ...]
+    queries: tuple[BoundQuery, ...]
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -37,7 +37,7 @@ class Scan:
     union: tuple[str, ...] = ()
 
     @property
-    def queries(self) -> tuple[Bound, ...]:
+    def queries(self) -> tuple[BoundQuery, ...]:
         """Every query that reads its slices."""
         return tuple(b for tree in self.trees for b in tree.queries)
 
@@ -47,12 +47,12 @@ class Scan:
         return (self, *(node for scan in self.derived for node in scan.nodes))
 
     @property
-    def served(self) -> tuple[Bound, ...]:
+    def served(self) -> tuple[BoundQuery, ...]:
         """Every query that its slices serve, directly or through derived ones."""
         return tuple(b for node in self.nodes for b in node.queries)
 
     @property
-    def head(self) -> Bound:
+    def head(self) -> BoundQuery:
         """A query that stands for all: they agree on source and time."""
         return self.served[0]
 
@@ -112,12 +112,12 @@ class SharedPlan:
         return tuple(node for scan in self.scans for node in scan.nodes)
 
     @property
-    def queries(self) -> tuple[Bound, ...]:
+    def queries(self) -> tuple[BoundQuery, ...]:
         """Every query of the plan."""
         return tuple(b for node in self.nodes for b in node.queries)
 
 
-def check_plan(plan: SharedPlan, workload: Sequence[Bound], by: str) -> SharedPlan:
+def check_plan(plan: SharedPlan, workload: Sequence[BoundQuery], by: str) -> SharedPlan:
     """The plan, if every query stands in exactly one tree; otherwise an error that names the pass at fault."""
     planned = sorted(b.query.name for b in plan.queries)
     if planned != sorted(b.query.name for b in workload):

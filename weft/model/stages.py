@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.aggregates.component import MOST_VALUES, ROWS, Component, Lift, merging
-from weft.final.algorithms.base import Forced
+from weft.aggregates.component import MAX_BAG_VALUES, ROWS, Component, Lift, merging
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
 from weft.model.window import ROW_COUNT, TIME, Window
+
+# The algorithm forced for each monoid, as pairs so that a stage can hold them.
+Forced = tuple[tuple[str, str], ...]
 
 
 class Column(NamedTuple):
@@ -81,7 +83,7 @@ class FinalStage:
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
     answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
     its `tests`; or without marks a count of rows and the components' columns for each predicate. A worker holds at most
-    `most_values` values of a column of bags.
+    `max_bag_values` values of a column of bags.
     """
 
     keys: int
@@ -93,7 +95,7 @@ class FinalStage:
     predicates: tuple[tuple[int, tuple[int, ...]], ...] = ()
     marks: int = 0
     tests: tuple[tuple[Test, ...], ...] = ()
-    most_values: int = MOST_VALUES
+    max_bag_values: int = MAX_BAG_VALUES
 
     @property
     def sends_rows(self) -> bool:
@@ -101,7 +103,7 @@ class FinalStage:
         return ROWS in self.components
 
 
-class Asked(NamedTuple):
+class AskedQuery(NamedTuple):
     """A query of an answer stage: its name, its window and the number of its predicate."""
 
     name: str
@@ -117,7 +119,7 @@ class AnswerStage:
     `having` and `outputs` are over keys, calls and window.
     """
 
-    queries: tuple[Asked, ...]
+    queries: tuple[AskedQuery, ...]
     calls: tuple[str, ...]
     components: tuple[Component, ...]
     having: str | None

@@ -12,7 +12,7 @@ from weft.model.query import Query
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundQuery:
     """A query whose keys, time, calls and outputs have Spark's types.
 
     `risky` says that a comparison of its WHERE might fail on rows where an earlier one is not true. `times` are the
@@ -33,10 +33,10 @@ class Bound:
         return tuple(dict.fromkeys(c for each in lowered for c in each.components))
 
 
-Workload = tuple[Bound, ...]
+Workload = tuple[BoundQuery, ...]
 
 
-def choose(known: Mapping[str, Bound], names: Iterable[str] | None) -> list[Bound]:
+def choose(known: Mapping[str, BoundQuery], names: Iterable[str] | None) -> list[BoundQuery]:
     """The queries of some names, each once, or all; raises where there is none of a name."""
     wanted = list(known) if names is None else list(dict.fromkeys(names))
     for name in wanted:

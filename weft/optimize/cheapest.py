@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from weft.optimize.base import Optimizer
-from weft.optimize.problem import Groups, Problem, price
+from weft.optimize.problem import Groups, Problem, price_groups
 from weft.optimize.share_all import share_all
 from weft.optimize.weave_polish import weave_polish
 
 
 def group(problem: Problem) -> Groups:
     """One tree wherever weaving is not cheaper."""
-    return min((o.group(problem) for o in (share_all, weave_polish)), key=lambda groups: price(problem, groups).total)
+    return min((o.group(problem) for o in (share_all, weave_polish)),
+               key=lambda groups: price_groups(problem, groups).total)
 
 
 cheapest = Optimizer(

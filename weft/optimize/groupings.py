@@ -119,7 +119,7 @@ def pays(fine: Grouping, coarse: Grouping) -> bool:
     return may_derive(fine, coarse) and from_parent(fine, coarse) < from_source(coarse)
 
 
-def place(lattice: Lattice, new: Grouping) -> Lattice:
+def place_grouping(lattice: Lattice, new: Grouping) -> Lattice:
     """The lattice with one more grouping: it reads the smallest parent that pays, and serves those that it is the
     smallest parent for. What hangs below one that is rerouted has a smaller parent already (002 §3.3)."""
     parents = [i for i, node in enumerate(lattice) if pays(node, new)]
@@ -156,15 +156,15 @@ def costs_now(lattice: Lattice) -> list[float]:
 def add_unions(lattice: Lattice, sizes: Sizes) -> Lattice:
     """The lattice with groupings that nobody asks for, each of the keys of two others, while one of them pays."""
     while len(lattice) > 1:
-        gains = [(gain(lattice, union), union) for union in unions(lattice, sizes)]
+        gains = [(union_gain(lattice, union), union) for union in candidate_unions(lattice, sizes)]
         best, union = max(gains, key=lambda pair: pair[0], default=(0.0, None))
         if union is None or best <= 0:
             break
-        lattice = place(lattice, union)
+        lattice = place_grouping(lattice, union)
     return lattice
 
 
-def unions(lattice: Lattice, sizes: Sizes) -> Iterator[Grouping]:
+def candidate_unions(lattice: Lattice, sizes: Sizes) -> Iterator[Grouping]:
     """Groupings by the keys of two that read the source, if there is none yet."""
     roots = [node for node in lattice if node.parent is None and node.scan.trees][:MOST_PAIRED]
     seen = {(node.scan.head.query.source, node.keys) for node in lattice}
@@ -176,7 +176,7 @@ def unions(lattice: Lattice, sizes: Sizes) -> Iterator[Grouping]:
             yield Grouping(Scan((), (a.scan, b.scan), keys), sizes(a.scan, keys))
 
 
-def gain(lattice: Lattice, union: Grouping) -> float:
+def union_gain(lattice: Lattice, union: Grouping) -> float:
     """What a grouping that nobody asks for saves all that would read it, less what it takes itself."""
     now = costs_now(lattice)
     saved = (now[i] - from_parent(union, node) for i, node in enumerate(lattice) if reroutes(lattice, i, union))
@@ -187,12 +187,12 @@ def derive_groupings(scans: Iterable[Scan], sizes: Sizes) -> list[Scan]:
     """The scans that read a source, each with those that are derived from it."""
     lattice: Lattice = ()
     for scan in scans:
-        lattice = place(lattice, Grouping(scan, sizes(scan, scan.keys)))
+        lattice = place_grouping(lattice, Grouping(scan, sizes(scan, scan.keys)))
     lattice = add_unions(lattice, sizes)
-    return [nested(lattice, i) for i, node in enumerate(lattice) if node.parent is None]
+    return [nest_grouping(lattice, i) for i, node in enumerate(lattice) if node.parent is None]
 
 
-def nested(lattice: Lattice, number: int) -> Scan:
+def nest_grouping(lattice: Lattice, number: int) -> Scan:
     """A grouping as a scan with all that are derived from it."""
     children = (i for i, node in enumerate(lattice) if node.parent == number)
-    return replace(lattice[number].scan, derived=tuple(nested(lattice, i) for i in children))
+    return replace(lattice[number].scan, derived=tuple(nest_grouping(lattice, i) for i in children))

@@ -16,7 +16,7 @@ from weft.errors import PlanError
 from weft.model.edges import Progression, edges_of
 from weft.model.window import Window
 from weft.optimize.edges import BitSets, EdgeSets, ProgressionSets, edge_sets
-from weft.optimize.problem import Groups, Problem, Tree
+from weft.optimize.problem import Groups, Problem, TreeUnderWork
 from weft.optimize.weaving import weave
 
 GROWTH = 0.2  # a plan of so many more queries, or fewer, is woven anew: the slope holds only nearby
@@ -67,7 +67,7 @@ class Incremental:
         self._note("weave", None, True, 0)
 
     @property
-    def trees(self) -> list[Tree]:
+    def trees(self) -> list[TreeUnderWork]:
         """The trees of the plan."""
         return list(self._trees.values())
 
@@ -101,7 +101,7 @@ class Incremental:
         self._kinds: dict[int, Held] = {}
         self._by_edges: dict[tuple[Progression, ...], int] = {}
         self._sets: EdgeSets = ProgressionSets()
-        self._trees: dict[int, Tree] = {}
+        self._trees: dict[int, TreeUnderWork] = {}
         if self.windows:
             self._weave(Problem(tuple(self.windows.values()), self.model))
             self.curve.append((len(self.windows), self.cost))
@@ -176,23 +176,23 @@ class Incremental:
             self._trees = {name: self._grown(tree.kinds, tree.members) for name, tree in self._trees.items()}
         return self._put(self._grown((kind,), only(window)))
 
-    def _put(self, tree: Tree) -> int:
+    def _put(self, tree: TreeUnderWork) -> int:
         """Takes in a tree under a new name."""
         name = max(self._trees, default=-1) + 1
         self._trees[name] = tree
         self._tree_of.update(dict.fromkeys(tree.kinds, name))
         return name
 
-    def _grown(self, kinds: tuple[int, ...], members: Members) -> Tree:
+    def _grown(self, kinds: tuple[int, ...], members: Members) -> TreeUnderWork:
         """The tree of kinds whose windows are known."""
         return self._tree(kinds, members, self._sets.of({edge for k in kinds for edge in self._kinds[k].edges}))
 
-    def _tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> Tree:
+    def _tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> TreeUnderWork:
         """A tree with its rate and cost."""
         rate = self._sets.rate(edges)
-        return Tree(kinds, members, edges, rate, self._pricing.tree(members, rate))
+        return TreeUnderWork(kinds, members, edges, rate, self._pricing.tree(members, rate))
 
-    def _changed(self, tree: Tree, members: Members) -> Tree:
+    def _changed(self, tree: TreeUnderWork, members: Members) -> TreeUnderWork:
         """A tree of the same edges with other windows."""
         return replace(tree, members=members, cost=self._pricing.tree(members, tree.rate))
 
@@ -236,7 +236,7 @@ class Incremental:
             name = self._put(merged[best])
         return compared
 
-    def _merged(self, a: Tree, b: Tree) -> Tree:
+    def _merged(self, a: TreeUnderWork, b: TreeUnderWork) -> TreeUnderWork:
         """Two trees as one."""
         return self._tree((*a.kinds, *b.kinds), a.members.join(b.members), self._sets.union(a.edges, b.edges))
 

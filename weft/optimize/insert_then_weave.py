@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from weft.optimize.base import Optimizer
-from weft.optimize.problem import Groups, Problem, Tree
-from weft.optimize.weaving import Loomwork
+from weft.optimize.problem import Groups, Problem, TreeUnderWork
+from weft.optimize.weaving import GreedyMerge
 
 
 def group(problem: Problem) -> Groups:
     """Queries in the order they come."""
     each = replace(problem, by_query=True)
-    trees: list[Tree] = []
+    trees: list[TreeUnderWork] = []
     for query in range(len(each.kinds)):
         insert(each, trees, each.leaf(query))
     return each.groups(weave_trees(each, trees))
 
 
-def insert(problem: Problem, trees: list[Tree], leaf: Tree) -> None:
+def insert(problem: Problem, trees: list[TreeUnderWork], leaf: TreeUnderWork) -> None:
     """The leaf joins the tree with which it gains most, or stands alone if it gains with none."""
     merged = [problem.merge(tree, leaf) for tree in trees]
     gains = [tree.cost + leaf.cost - new.cost for tree, new in zip(trees, merged, strict=True)]
@@ -31,10 +31,10 @@ def insert(problem: Problem, trees: list[Tree], leaf: Tree) -> None:
         trees.append(leaf)
 
 
-def weave_trees(problem: Problem, trees: list[Tree]) -> list[Tree]:
+def weave_trees(problem: Problem, trees: list[TreeUnderWork]) -> list[TreeUnderWork]:
     """Merges trees greedily; nothing is known of what they share, so every bound is made exact when it counts."""
     shared = np.minimum.outer([t.rate for t in trees], [t.rate for t in trees])
-    return Loomwork(problem, trees, shared, exact=False).weave()
+    return GreedyMerge(problem, trees, shared, exact=False).weave()
 
 
 insert_then_weave = Optimizer(

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from weft.cost.model import Model
 from weft.errors import PlanError
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.workload import Bound, Workload
+from weft.model.workload import BoundQuery, Workload
 from weft.optimize import OPTIMIZERS
 from weft.optimize.base import Optimizer
 from weft.optimize.groupings import Sizes, derive_groupings
@@ -16,8 +16,8 @@ from weft.optimize.predicates import join_predicates
 from weft.optimize.problem import Groups, Problem
 
 # The model of a query's scan, and what a query makes of its answers.
-ModelOf = Callable[[Bound], Model]
-Projection = Callable[[Bound], Hashable]
+ModelOf = Callable[[BoundQuery], Model]
+Projection = Callable[[BoundQuery], Hashable]
 
 
 def find_optimizer(name: str) -> Optimizer:
@@ -30,20 +30,20 @@ def find_optimizer(name: str) -> Optimizer:
     return names[name]
 
 
-def scan_key(bound: Bound) -> tuple:
+def scan_key(bound: BoundQuery) -> tuple:
     """The rows that a query reads and how it groups them: queries of one scan agree on it."""
     query = bound.query
     return query.source, query.where, query.time, query.keys
 
 
-def share_key(bound: Bound) -> tuple:
+def share_key(bound: BoundQuery) -> tuple:
     """The same, and whether slices are cut of time or of rows: `scan_key` tells rows, for which it does not matter."""
     return *scan_key(bound), bound.query.window.unit
 
 
-def sharing(workload: Workload) -> list[tuple[Bound, ...]]:
+def sharing(workload: Workload) -> list[tuple[BoundQuery, ...]]:
     """The queries that could share a scan, in order."""
-    groups: dict[tuple, list[Bound]] = {}
+    groups: dict[tuple, list[BoundQuery]] = {}
     for bound in workload:
         groups.setdefault(share_key(bound), []).append(bound)
     return [tuple(group) for group in groups.values()]
@@ -57,7 +57,7 @@ def solve(optimizer: Optimizer, problem: Problem) -> Groups:
     return optimizer.group(problem)
 
 
-def problem_of(queries: Sequence[Bound], optimizer: Optimizer, model: Model, projection: Projection) -> Problem:
+def problem_of(queries: Sequence[BoundQuery], optimizer: Optimizer, model: Model, projection: Projection) -> Problem:
     """The problem of queries that could share a scan; equal projections get equal numbers."""
     numbers: dict[Hashable, int] = {}
     projections = tuple(numbers.setdefault(projection(b), len(numbers)) for b in queries)
@@ -81,7 +81,8 @@ def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, proj
     return SharedPlan(optimizer.name, (*scans, *counted))
 
 
-def scans_of(queries: Sequence[Bound], optimizer: Optimizer, model: ModelOf, projection: Projection) -> Iterator[Scan]:
+def scans_of(queries: Sequence[BoundQuery], optimizer: Optimizer, model: ModelOf,
+             projection: Projection) -> Iterator[Scan]:
     """One scan with all trees where they share a partial stage, else a scan a tree."""
     problem = problem_of(queries, optimizer, model(queries[0]), projection)
     trees = tuple(Tree(tuple(queries[i] for i in group)) for group in solve(optimizer, problem))

@@ -33,7 +33,7 @@ def share_predicates(columns: int) -> str:
 def join_predicates(scans: Iterable[Scan]) -> list[Scan]:
     """The scans, those joined that differ in predicates and cut time alike; each of one tree."""
     joined: list[Scan] = []
-    for scan in (part for group in alike(scans) for part in together(group)):
+    for scan in (part for group in cut_alike(scans) for part in join_scans(group)):
         home = next((i for i, other in enumerate(joined) if may_join(other, scan)), None)
         if home is None:
             joined.append(scan)
@@ -42,7 +42,7 @@ def join_predicates(scans: Iterable[Scan]) -> list[Scan]:
     return joined
 
 
-def alike(scans: Iterable[Scan]) -> list[list[Scan]]:
+def cut_alike(scans: Iterable[Scan]) -> list[list[Scan]]:
     """The scans that surely may be joined but for their predicates: they cut time in the same places."""
     groups: dict[tuple, list[Scan]] = {}
     for i, scan in enumerate(scans):
@@ -53,7 +53,7 @@ def alike(scans: Iterable[Scan]) -> list[list[Scan]]:
     return list(groups.values())
 
 
-def together(scans: Sequence[Scan]) -> Iterator[Scan]:
+def join_scans(scans: Sequence[Scan]) -> Iterator[Scan]:
     """Scans as one, or as several where too many predicates would have to be evaluated one by one."""
     risky = frozenset().union(*(scan.risky for scan in scans))
     alone = set(unscaled([p for scan in scans for p in scan.predicates], risky))
@@ -80,9 +80,9 @@ def may_join(a: Scan, b: Scan) -> bool:
         return False  # the optimizer has parted them
     if len(unscaled((*a.predicates, *b.predicates), a.risky | b.risky)) > MOST_ALONE:
         return False
-    return rate(a, b) <= FINER * min(rate(a), rate(b))
+    return joint_rate(a, b) <= FINER * min(joint_rate(a), joint_rate(b))
 
 
-def rate(*scans: Scan) -> float:
+def joint_rate(*scans: Scan) -> float:
     """How often the scans together cut time."""
     return float(union_density(tuple({edges_of(window) for scan in scans for window in scan.windows})).value)

@@ -34,7 +34,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeUnderWork:
     """Kinds that fold together: their edges, how dense these are, and what the tree costs."""
 
     kinds: tuple[int, ...]
@@ -102,16 +102,16 @@ class Problem:
         """The edge rate of all windows together."""
         return self.sets.rate(self.sets.of({edge for kind in self.kinds for edge in kind.edges}))
 
-    def leaf(self, kind: int) -> Tree:
+    def leaf(self, kind: int) -> TreeUnderWork:
         """The tree of one kind."""
         return self.tree((kind,), self.kinds[kind].members, self.sets.of(self.kinds[kind].edges))
 
-    def tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> Tree:
+    def tree(self, kinds: tuple[int, ...], members: Members, edges: Any) -> TreeUnderWork:
         """A tree with its rate and cost."""
         rate = self.sets.rate(edges)
-        return Tree(kinds, members, edges, rate, self.pricing.tree(members, rate))
+        return TreeUnderWork(kinds, members, edges, rate, self.pricing.tree(members, rate))
 
-    def merge(self, a: Tree, b: Tree) -> Tree:
+    def merge(self, a: TreeUnderWork, b: TreeUnderWork) -> TreeUnderWork:
         """Two trees as one."""
         kinds = (*a.kinds, *b.kinds)
         members = self.distinct(kinds) if self.by_query else a.members.join(b.members)
@@ -121,7 +121,7 @@ class Problem:
         """The windows of kinds that may hold equal ones."""
         return self.members(q for k in kinds for q in self.kinds[k].queries)
 
-    def grown(self, kinds: Iterable[int]) -> Tree:
+    def grown(self, kinds: Iterable[int]) -> TreeUnderWork:
         """The tree of several kinds."""
         first, *rest = kinds
         tree = self.leaf(first)
@@ -129,7 +129,7 @@ class Problem:
             tree = self.merge(tree, self.leaf(kind))
         return tree
 
-    def groups(self, trees: Sequence[Tree]) -> Groups:
+    def groups(self, trees: Sequence[TreeUnderWork]) -> Groups:
         """The queries of each tree, in a fixed order."""
         grouped = (tuple(sorted(q for k in tree.kinds for q in self.kinds[k].queries)) for tree in trees)
         return tuple(sorted(grouped))
@@ -164,7 +164,7 @@ def union_density(kinds: tuple[tuple[Progression, ...], ...]) -> Density:
     return edge_density(sorted({e for edges in kinds for e in edges}, key=lambda e: (e[1], e[0])))
 
 
-def price(problem: Problem, groups: Groups) -> PlanCost:
+def price_groups(problem: Problem, groups: Groups) -> PlanCost:
     """What a grouping costs, reckoned afresh from its windows; equal windows of a tree count once."""
     pricing, trees, partial, final = problem.pricing, [], problem.pricing.once, 0.0
     for queries in groups:

@@ -32,7 +32,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Weft:
+class PlainTree:
     """A tree on the way: its queries, their edges, the composite slide, how many edges fall into it, its bitmap."""
 
     queries: tuple[int, ...]
@@ -42,7 +42,7 @@ class Weft:
     bitmap: frozenset[int] | None
 
 
-def count_common(probed: Weft, probing: Weft, period: int, work: Work) -> int:
+def count_common(probed: PlainTree, probing: PlainTree, period: int, work: Work) -> int:
     """The edges of one tree that the other has too, each probed by division or in the bitmap (000 Example 4)."""
     if probed.bitmap is not None and probing.bitmap is not None:
         edges = [point + i for i in range(0, period, probing.period) for point in probing.bitmap]
@@ -62,7 +62,7 @@ def divides(queries: Sequence[tuple[Progression, ...]], point: int, work: Work) 
     return False
 
 
-class Plain:
+class PlainWeave:
     """Trees, their gains, and the work done so far."""
 
     def __init__(self, problem: Problem, savings: Savings):
@@ -71,21 +71,21 @@ class Plain:
         self.trees = [self.leaf(i) for i in range(len(problem.windows))]
         self.gains: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
 
-    def leaf(self, query: int) -> Weft:
+    def leaf(self, query: int) -> PlainTree:
         """A tree of one query."""
         edges = self.problem.kinds[query].edges
         bitmap = frozenset(phase for phase, _ in edges) if self.savings.bitmap else None
-        return Weft((query,), (edges,), edges[0][1], len(edges), bitmap)
+        return PlainTree((query,), (edges,), edges[0][1], len(edges), bitmap)
 
     def cost(self, queries: tuple[int, ...], rate: float) -> float:
         """What a tree of these queries and this edge rate costs."""
         return self.problem.pricing.tree(self.problem.members(queries), rate)
 
-    def cost_of(self, tree: Weft) -> float:
+    def cost_of(self, tree: PlainTree) -> float:
         """What a tree costs."""
         return self.cost(tree.queries, tree.count / tree.period)
 
-    def merged_count(self, a: Weft, b: Weft) -> int:
+    def merged_count(self, a: PlainTree, b: PlainTree) -> int:
         """The edges of two trees' composite slide: both stretched, less what they have in common."""
         period = lcm(a.period, b.period)
         sparse = a if a.count / a.period <= b.count / b.period else b
@@ -93,7 +93,7 @@ class Plain:
         common = count_common(b if probing is a else a, probing, period, self.work)
         return a.count * (period // a.period) + b.count * (period // b.period) - common
 
-    def gain(self, a: Weft, b: Weft) -> float:
+    def gain(self, a: PlainTree, b: PlainTree) -> float:
         """What merging two trees saves (000 Eq. 5)."""
         key = (a.queries, b.queries)
         if not (self.savings.lookup and key in self.gains):
@@ -102,14 +102,14 @@ class Plain:
             self.gains[key] = self.cost_of(a) + self.cost_of(b) - self.cost((*a.queries, *b.queries), rate)
         return self.gains[key]
 
-    def merge(self, a: Weft, b: Weft) -> Weft:
+    def merge(self, a: PlainTree, b: PlainTree) -> PlainTree:
         """Two trees as one."""
         period = lcm(a.period, b.period)
         bitmap = None
         if a.bitmap is not None and b.bitmap is not None:
             bitmap = frozenset(p + i for t in (a, b) for i in range(0, period, t.period) for p in t.bitmap or ())
         count = self.merged_count(a, b)
-        return Weft((*a.queries, *b.queries), (*a.edges, *b.edges), period, count, bitmap)
+        return PlainTree((*a.queries, *b.queries), (*a.edges, *b.edges), period, count, bitmap)
 
     def weave(self) -> Groups:
         """Merges the best pair until none gains."""
@@ -128,7 +128,7 @@ def group(problem: Problem) -> Groups:
     if period > MOST:
         raise PlanError(f"Weave Share to the letter lists every edge, and these slides repeat only after {period} "
                         f"steps, more than {MOST}: use weave_share.")
-    return Plain(problem, Savings()).weave()
+    return PlainWeave(problem, Savings()).weave()
 
 
 weave_plain = Optimizer(

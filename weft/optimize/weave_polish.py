@@ -17,7 +17,7 @@ import numpy as np
 from weft.cost.techniques import Members
 from weft.optimize.base import Optimizer
 from weft.optimize.edges import BitSets
-from weft.optimize.problem import Groups, Problem, Tree
+from weft.optimize.problem import Groups, Problem, TreeUnderWork
 from weft.optimize.weaving import weave
 
 LOOKS = 3  # what comes after gains next to nothing
@@ -32,7 +32,7 @@ class Parts:
     begins: dict[int, int]
     projections: Counter[int]
 
-    def members_without(self, kind: int, tree: Tree, leaf: Tree) -> Members:
+    def members_without(self, kind: int, tree: TreeUnderWork, leaf: TreeUnderWork) -> Members:
         """A tree's windows and projections without those of a kind."""
         begin = self.begins[kind]
         ranges, slides = (np.concatenate((whole[:begin], whole[begin + len(leaf.members) :]))
@@ -40,13 +40,13 @@ class Parts:
         gone = {number for number in leaf.members.projections if self.projections[number] == 1}
         return Members(ranges, slides, tree.members.projections - gone)
 
-    def with_kind(self, kind: int, tree: Tree, leaf: Tree) -> Parts:
+    def with_kind(self, kind: int, tree: TreeUnderWork, leaf: TreeUnderWork) -> Parts:
         """The parts of a tree when a kind has joined it."""
         own = self.own & ~leaf.edges | leaf.edges & ~tree.edges
         return Parts(own, self.begins | {kind: len(tree.members)}, self.projections + Counter(leaf.members.projections))
 
 
-def parts_of(tree: Tree, leaves: Sequence[Tree]) -> Parts:
+def parts_of(tree: TreeUnderWork, leaves: Sequence[TreeUnderWork]) -> Parts:
     """The parts of a tree; its members stand in the order of its kinds."""
     mine = [leaves[kind] for kind in tree.kinds]
     begins = accumulate((len(leaf.members) for leaf in mine[:-1]), initial=0)
@@ -66,7 +66,7 @@ def own_marks(parts: Sequence[np.ndarray]) -> np.ndarray:
 class Polish:
     """Trees whose kinds may move."""
 
-    def __init__(self, problem: Problem, trees: Sequence[Tree], sets: BitSets):
+    def __init__(self, problem: Problem, trees: Sequence[TreeUnderWork], sets: BitSets):
         self.problem, self.sets, self.trees = problem, sets, list(trees)
         self.leaves = [problem.leaf(i) for i in range(len(problem.kinds))]
         self.parts = [parts_of(tree, self.leaves) for tree in self.trees]
@@ -75,7 +75,7 @@ class Polish:
         self.home = {kind: place for place, tree in enumerate(self.trees) for kind in tree.kinds}
         self.survey()
 
-    def lasting(self, tree: Tree) -> float:
+    def lasting(self, tree: TreeUnderWork) -> float:
         """At least a tree's Ω."""
         return self.problem.pricing.technique.lasting(tree.members, tree.rate)
 
@@ -86,7 +86,7 @@ class Polish:
         self.size = np.array([len(tree.members) for tree in self.trees], float)
         self.omega = np.array(self.omegas)
 
-    def polish(self) -> list[Tree]:
+    def polish(self) -> list[TreeUnderWork]:
         """Looks at the kinds in turn until all stay where they are, or each was looked at a few times."""
         kinds, still = len(self.leaves), 0
         for look in range(LOOKS * kinds):
@@ -116,7 +116,7 @@ class Polish:
         tree = self.trees[place]
         return tree.cost - (self.rest(place, kind).cost if len(tree.kinds) > 1 else 0.0)
 
-    def rest(self, place: int, kind: int) -> Tree:
+    def rest(self, place: int, kind: int) -> TreeUnderWork:
         """A tree without one of its kinds."""
         tree, parts, leaf = self.trees[place], self.parts[place], self.leaves[kind]
         kinds, edges = tuple(k for k in tree.kinds if k != kind), tree.edges & ~(leaf.edges & parts.own)
@@ -157,7 +157,7 @@ class Polish:
             self.remove(source)
         self.survey()
 
-    def put(self, place: int, tree: Tree, parts: Parts) -> None:
+    def put(self, place: int, tree: TreeUnderWork, parts: Parts) -> None:
         """Sets a tree in its place, which may be the next."""
         self.trees[place : place + 1], self.parts[place : place + 1] = [tree], [parts]
         self.omegas[place : place + 1] = [self.lasting(tree)]

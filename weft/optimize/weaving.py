@@ -12,17 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.optimize.edges import common_rates
-from weft.optimize.problem import Problem, Tree
+from weft.optimize.problem import Problem, TreeUnderWork
 
 NEVER = -np.inf
 
 
-class Loomwork:
+class GreedyMerge:
     """Trees on the way to a plan: their gains in a table, exact or bounded from above."""
 
-    def __init__(self, problem: Problem, trees: Sequence[Tree], common: np.ndarray, exact: bool):
+    def __init__(self, problem: Problem, trees: Sequence[TreeUnderWork], common: np.ndarray, exact: bool):
         self.problem, technique = problem, problem.pricing.technique
-        self.trees: list[Tree | None] = list(trees)
+        self.trees: list[TreeUnderWork | None] = list(trees)
         self.common = common
         self.rate = np.array([t.rate for t in trees])
         self.cost = np.array([t.cost for t in trees])
@@ -43,7 +43,7 @@ class Loomwork:
         omega = np.maximum(omega, self.omega + self.omega[i] - self.alike[i])
         return self.cost + self.cost[i] - (pricing.base(least) + pricing.weight(least) * omega)
 
-    def weave(self) -> list[Tree]:
+    def weave(self) -> list[TreeUnderWork]:
         """Merges until nothing gains."""
         while len(self.trees) > 1:
             i = int(self.top.argmax())
@@ -66,7 +66,7 @@ class Loomwork:
             self.best[k] = self.gain[k].argmax()
             self.top[k] = self.gain[k, self.best[k]]
 
-    def merged_cost(self, i: int, j: int, a: Tree, b: Tree) -> float:
+    def merged_cost(self, i: int, j: int, a: TreeUnderWork, b: TreeUnderWork) -> float:
         """What two trees cost as one."""
         pricing, sets = self.problem.pricing, self.problem.sets
         technique = pricing.technique
@@ -108,7 +108,7 @@ class Loomwork:
         self.best[i], self.top[i] = self.gain[i].argmax(), self.gain[i].max()
 
 
-def weave(problem: Problem) -> list[Tree]:
+def weave(problem: Problem) -> list[TreeUnderWork]:
     """The trees that greedy merging of kinds ends with."""
     leaves = [problem.leaf(i) for i in range(len(problem.kinds))]
-    return Loomwork(problem, leaves, common_rates([k.edges for k in problem.kinds]), exact=True).weave()
+    return GreedyMerge(problem, leaves, common_rates([k.edges for k in problem.kinds]), exact=True).weave()

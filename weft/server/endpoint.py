@@ -16,10 +16,10 @@ from typing import Any
 
 from weft.errors import RunError
 from weft.server.prometheus import CONTENT_TYPE, render
-from weft.spark.stream.progress import Reading, lag, stamp
+from weft.spark.stream.progress import ScanMetrics, format_time, watermark_lag
 
 HOST = "127.0.0.1"
-Read = Callable[[], Sequence[Reading]]
+Read = Callable[[], Sequence[ScanMetrics]]
 Page = tuple[HTTPStatus, str, str]
 PLAIN = "text/plain; charset=utf-8"
 
@@ -139,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing: a scrape every few seconds is no news."""
 
 
-def page(path: str, readings: Sequence[Reading], now: datetime) -> Page:
+def page(path: str, readings: Sequence[ScanMetrics], now: datetime) -> Page:
     """The page at a path."""
     if path == "/metrics":
         return HTTPStatus.OK, CONTENT_TYPE, render(readings, now)
@@ -150,16 +150,16 @@ def page(path: str, readings: Sequence[Reading], now: datetime) -> Page:
     return HTTPStatus.NOT_FOUND, PLAIN, "There is /metrics and /health.\n"
 
 
-def health(readings: Sequence[Reading], now: datetime) -> dict[str, Any]:
+def health(readings: Sequence[ScanMetrics], now: datetime) -> dict[str, Any]:
     """Whether every scan runs, and how far each is."""
     return {"ok": bool(readings) and all(one.active for one in readings),
             "scans": [scan_health(one, now) for one in readings]}
 
 
-def scan_health(reading: Reading, now: datetime) -> dict[str, Any]:
+def scan_health(reading: ScanMetrics, now: datetime) -> dict[str, Any]:
     """How far one scan is."""
     last = reading.last
     watermark = last.watermark if last else None
     return {"scan": reading.scan, "active": reading.active, "triggers": reading.totals.triggers,
-            "batch": last.batch if last else None, "at": stamp(last.at if last else None),
-            "watermark": stamp(watermark), "lag_seconds": lag(watermark, now)}
+            "batch": last.batch if last else None, "at": format_time(last.at if last else None),
+            "watermark": format_time(watermark), "lag_seconds": watermark_lag(watermark, now)}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from weft.spark.stream.progress import Figures, Reading, lag
+from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, watermark_lag
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[dict[str, str], float]
-Samples = Callable[[Sequence[Reading], datetime], Iterable[Sample]]
+Samples = Callable[[Sequence[ScanMetrics], datetime], Iterable[Sample]]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ def of_totals(name: str) -> Samples:
     return lambda readings, now: [(scan(one), getattr(one.totals, name)) for one in readings]
 
 
-def of_last(value: Callable[[Figures, datetime], float | None]) -> Samples:
+def of_last(value: Callable[[TriggerMetrics, datetime], float | None]) -> Samples:
     """Samples of the last trigger, one a scan that has a value."""
-    def samples(readings: Sequence[Reading], now: datetime) -> Iterator[Sample]:
+    def samples(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
         for one in readings:
             found = value(one.last, now) if one.last else None
             if found is not None:
@@ -39,18 +39,18 @@ def of_last(value: Callable[[Figures, datetime], float | None]) -> Samples:
     return samples
 
 
-def answers(readings: Sequence[Reading], now: datetime) -> Iterator[Sample]:
+def answers(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
     """The answers of every query."""
     for one in readings:
         yield from (({"query": query}, count) for query, count in one.totals.answers.items())
 
 
-def up(readings: Sequence[Reading], now: datetime) -> Iterator[Sample]:
+def up(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
     """Whether each scan runs."""
     yield from ((scan(one), float(one.active)) for one in readings)
 
 
-def scan(reading: Reading) -> dict[str, str]:
+def scan(reading: ScanMetrics) -> dict[str, str]:
     """The label of a scan."""
     return {"scan": reading.scan}
 
@@ -67,7 +67,7 @@ METRICS = (
     Metric("weft_watermark_seconds", "gauge", "The watermark in event time, in seconds since 1970.",
            of_last(lambda f, now: f.watermark.timestamp() if f.watermark else None)),
     Metric("weft_lag_seconds", "gauge", "Seconds by which the watermark is behind the clock now.",
-           of_last(lambda f, now: lag(f.watermark, now))),
+           of_last(lambda f, now: watermark_lag(f.watermark, now))),
     Metric("weft_trigger_seconds", "gauge", "Seconds that the last trigger took.",
            of_last(lambda f, now: f.trigger_seconds)),
     Metric("weft_state_rows", "gauge", "Rows in the scan's state after the last trigger.",
@@ -77,12 +77,12 @@ METRICS = (
 )
 
 
-def render(readings: Sequence[Reading], now: datetime) -> str:
+def render(readings: Sequence[ScanMetrics], now: datetime) -> str:
     """Every metric with its help, its type and its samples."""
     return "".join(f"{line}\n" for metric in METRICS for line in lines(metric, readings, now))
 
 
-def lines(metric: Metric, readings: Sequence[Reading], now: datetime) -> Iterator[str]:
+def lines(metric: Metric, readings: Sequence[ScanMetrics], now: datetime) -> Iterator[str]:
     """The lines of one metric."""
     yield f"# HELP {metric.name} {escaped_help(metric.help)}"
     yield f"# TYPE {metric.name} {metric.kind}"

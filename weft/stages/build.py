@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from weft.aggregates.component import (
     GUARD,
-    MOST_VALUES,
+    MAX_BAG_VALUES,
     ROWS,
     Component,
     Lift,
@@ -19,17 +19,16 @@ from weft.aggregates.component import (
     merging,
 )
 from weft.aggregates.times import instant
-from weft.final.algorithms.base import Forced
 from weft.final.choose import answered_by, read_by
 from weft.final.fold.layout import algorithms_on, grids
 from weft.model.edges import progressions
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.stages import AnswerStage, AskedQuery, Column, FinalStage, Forced, PartialStage
 from weft.model.window import Window
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
-from weft.model.stages import AnswerStage, Asked, Column, FinalStage, PartialStage
 
 
 @dataclass(frozen=True)
@@ -54,28 +53,28 @@ class TreeStages:
     answers: tuple[AnswerStage, ...]
 
 
-def build(plan: SharedPlan, ansi: bool = True, most_values: int = MOST_VALUES) -> tuple[ScanStages, ...]:
-    """The stages of every scan; `ansi` says whether overflow raises, `most_values` how large bags may be."""
-    return tuple(build_scan(scan, ansi, plan.forced, most_values) for scan in plan.scans)
+def build(plan: SharedPlan, ansi: bool = True, max_bag_values: int = MAX_BAG_VALUES) -> tuple[ScanStages, ...]:
+    """The stages of every scan; `ansi` says whether overflow raises, `max_bag_values` how large bags may be."""
+    return tuple(build_scan(scan, ansi, plan.forced, max_bag_values) for scan in plan.scans)
 
 
-def build_scan(scan: Scan, ansi: bool, forced: Forced, most_values: int,
+def build_scan(scan: Scan, ansi: bool, forced: Forced, max_bag_values: int,
                parent: PartialStage | None = None) -> ScanStages:
     """The partial stage of a scan, the trees over it, and the scans that read its slices."""
     partial = partial_stage(scan, parent)
-    trees = tuple(bounded(build_tree(tree, partial, ansi, forced), most_values) for tree in scan.trees)
-    derived = tuple(build_scan(child, ansi, forced, most_values, partial) for child in scan.derived)
+    trees = tuple(bound_values(build_tree(tree, partial, ansi, forced), max_bag_values) for tree in scan.trees)
+    derived = tuple(build_scan(child, ansi, forced, max_bag_values, partial) for child in scan.derived)
     return ScanStages(partial, trees, derived)
 
 
-def bounded(tree: TreeStages, most_values: int) -> TreeStages:
+def bound_values(tree: TreeStages, max_bag_values: int) -> TreeStages:
     """The tree with a bound on how many values a worker holds."""
-    return replace(tree, final=replace(tree.final, most_values=most_values))
+    return replace(tree, final=replace(tree.final, max_bag_values=max_bag_values))
 
 
 def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
     """What makes a scan's slices, of a source's rows or of its parent's slices; both number predicates alike."""
-    components = tuple(dict.fromkeys(c for b in scan.served for c in sent(b.components)))
+    components = tuple(dict.fromkeys(c for b in scan.served for c in add_row_count(b.components)))
     stage = PartialStage(
         source=scan.head.query.source,
         predicates=parent.predicates if parent else scan.predicates,
@@ -93,7 +92,7 @@ def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
     )
     if parent:
         return replace(stage, columns=tuple(merged_columns(scan, stage, parent)))
-    return shared(scan, stage) if stage.numbered else stage
+    return share_slices(scan, stage) if stage.numbered else stage
 
 
 def order_of(scan: Scan) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ def order_of(scan: Scan) -> tuple[str, ...]:
 def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
     guarded, lifts = guarded_columns(components), lifted_columns(components)
-    for column, asking in wanted(scan).items():
+    for column, asking in wanted_columns(scan).items():
         every = None in asking or len(asking) == len(scan.predicates)
         either = None if every else " OR ".join(f"({predicate})" for predicate in asking)
         yield guarded_column(column, None, either, guarded, lifts)
@@ -114,7 +113,7 @@ def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Col
 def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
     """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
     guarded, lifts = guarded_columns((ROWS, *components)), lifted_columns((ROWS, *components))
-    asking = wanted(scan)
+    asking = wanted_columns(scan)
     for number, predicate in enumerate(scan.predicates):
         for column in dict.fromkeys((ROWS.columns[0], *(c for c, asked in asking.items() if predicate in asked))):
             yield guarded_column(column, number, predicate, guarded, lifts)
@@ -131,7 +130,7 @@ def guarded_column(column: str, number: int | None, condition: str | None, guard
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:
     """The parent's columns that the scan's queries ask for, merged if Spark can, else as they are."""
     place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(parent.columns)}
-    asking = wanted(scan)
+    asking = wanted_columns(scan)
     if parent.sharing == "filters":  # each predicate counts its rows
         asking.setdefault(ROWS.columns[0], {}).update(dict.fromkeys(scan.predicates))
     merges = merging((ROWS, *stage.components)) or {plain: ("{0}", (plain,)) for plain in asking}
@@ -141,16 +140,16 @@ def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Ite
             yield Column(plain, number, sql.format(*(place[column, number] for column in columns)))
 
 
-def wanted(scan: Scan) -> dict[str, dict[str | None, None]]:
+def wanted_columns(scan: Scan) -> dict[str, dict[str | None, None]]:
     """The columns that the scan's queries ask for, each with the predicates of those that do."""
     found: dict[str, dict[str | None, None]] = {}
     for bound in scan.served:
-        for column in columns_of(sent(bound.components)):
+        for column in columns_of(add_row_count(bound.components)):
             found.setdefault(column, {})[bound.query.where] = None
     return found
 
 
-def shared(scan: Scan, partial: PartialStage) -> PartialStage:
+def share_slices(scan: Scan, partial: PartialStage) -> PartialStage:
     """The stage of several predicates, as they share slices at least cost."""
     filtered = tuple(filtered_columns(scan, partial.components))
     sharing = share_predicates(len(filtered))
@@ -171,7 +170,7 @@ def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) ->
                               tests=partial.marking.tests), answers)
 
 
-def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
+def add_row_count(components: tuple[Component, ...]) -> tuple[Component, ...]:
     """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
     if components and not any(c.monoid == "count" for c in components):
         return components
@@ -181,22 +180,22 @@ def sent(components: tuple[Component, ...]) -> tuple[Component, ...]:
 def answer_stages(tree: Tree, partial: PartialStage) -> tuple[AnswerStage, ...]:
     """Stages for all queries of a tree that differ in nothing but name, window and predicate."""
     numbers = {predicate: number for number, predicate in enumerate(partial.predicates)}
-    groups: dict[AnswerStage, list[Asked]] = {}
+    groups: dict[AnswerStage, list[AskedQuery]] = {}
     for bound in tree.queries:
         query = bound.query
-        groups.setdefault(projection(bound), []).append(Asked(query.name, query.window, numbers[query.where]))
+        groups.setdefault(projection(bound), []).append(AskedQuery(query.name, query.window, numbers[query.where]))
     return tuple(replace(stage, queries=tuple(asked)) for stage, asked in groups.items())
 
 
-def projection(bound: Bound) -> AnswerStage:
+def projection(bound: BoundQuery) -> AnswerStage:
     """What a query makes of its answers, without its name and window."""
-    components = sent(bound.components)
-    calls = tuple(over_answers(call, components) for call in bound.calls)
-    window = over_answers(bound.times, components) if bound.times else ""
+    components = add_row_count(bound.components)
+    calls = tuple(lower_over_answers(call, components) for call in bound.calls)
+    window = lower_over_answers(bound.times, components) if bound.times else ""
     return AnswerStage((), calls, components, bound.query.having, bound.query.outputs, window)
 
 
-def over_answers(lowered: Lowered, components: tuple[Component, ...]) -> str:
+def lower_over_answers(lowered: Lowered, components: tuple[Component, ...]) -> str:
     """Spark SQL of a lowered call over the answers of its components, which are among these."""
     return lowered.sql.format(*(Reference(components.index(c), c) for c in lowered.components))
 
@@ -227,7 +226,7 @@ def final_stage(keys: int, windows: tuple[Window, ...], components: tuple[Compon
     return FinalStage(keys, windows, components, ansi, algorithms, forced)
 
 
-def streamed(final: FinalStage) -> FinalStage:
+def for_stream(final: FinalStage) -> FinalStage:
     """The final stage as a stream folds it: by algorithms that read any window off unequal slices."""
     algorithms = tuple(
         tuple(read_by(c, [r.length for r in grid.reaches], final.forced) for c in final.components)
@@ -236,7 +235,7 @@ def streamed(final: FinalStage) -> FinalStage:
     return replace(final, algorithms=algorithms)
 
 
-def narrowed(final: FinalStage, stage: AnswerStage) -> FinalStage:
+def narrow_final(final: FinalStage, stage: AnswerStage) -> FinalStage:
     """The final stage that computes just what an answer stage reads, each component as the tree folds it."""
     windows = tuple(sorted({asked.window for asked in stage.queries}))
     place = [final.components.index(c) for c in stage.components]

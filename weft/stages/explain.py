@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
 from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.stages import FinalStage
 from weft.model.window import TIME, Window, measured
-from weft.optimize.account import PlanAccount, ScanAccount, plain_costs, plain_rate, plain_share, tidy
+from weft.optimize.account import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.stages.build import ScanStages, TreeStages
-from weft.model.stages import FinalStage
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6
@@ -24,7 +24,7 @@ class Explanation:
 
     plan: SharedPlan
     stages: tuple[ScanStages, ...]
-    account: PlanAccount
+    account: PlanBreakdown
 
     def to_dict(self) -> dict:
         """The plan as plain values; costs are seconds."""
@@ -35,7 +35,7 @@ class Explanation:
         parts = zip(nodes, stages, self.account.scans, parents, strict=True)
         return {
             "optimizer": self.plan.optimizer,
-            "totals": totals(self.plan, self.stages),
+            "totals": count_work(self.plan, self.stages),
             "cost": cost_dict(self.account),
             "scans": [scan_dict(*part) for part in parts],
             "queries": queries_dict(self.plan, self.account),
@@ -43,8 +43,8 @@ class Explanation:
 
     def __str__(self) -> str:
         plan = self.to_dict()
-        scans = (line for scan in plan["scans"] for line in lines(scan))
-        return "\n".join([summary(plan["totals"]), price(plan), *scans, *payers(plan["queries"])])
+        scans = (line for scan in plan["scans"] for line in scan_lines(scan))
+        return "\n".join([summarize(plan["totals"]), price_sentence(plan), *scans, *paying_queries(plan["queries"])])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -58,7 +58,7 @@ class Explanation:
         return self.svg()
 
 
-def totals(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
+def count_work(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
     """How much the plan does, beside what the queries would do alone."""
     return {
         "queries": len(plan.queries),
@@ -72,35 +72,36 @@ def totals(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
     }
 
 
-def summary(total: dict) -> str:
+def summarize(total: dict) -> str:
     """One sentence on what is shared."""
     return (
-        f"{many(total['queries'], 'query', 'queries')} in {many(total['scans'], 'scan')}{also(total['derived'])}: "
+        f"{many(total['queries'], 'query', 'queries')} in {many(total['scans'], 'scan')}"
+        f"{derived_note(total['derived'])}: "
         f"{many(total['windows'], 'window')} over {many(total['components'], 'shared component')} "
         f"(alone: {many(total['queries'], 'scan')}, {many(total['components_alone'], 'component')}), "
         f"{many(total['answer_stages'], 'projection')}."
     )
 
 
-def also(derived: int) -> str:
+def derived_note(derived: int) -> str:
     """How many groupings read another's slices, if any do."""
     return f" and {many(derived, 'derived grouping')}" if derived else ""
 
 
-def cost_dict(account: PlanAccount) -> dict:
+def cost_dict(account: PlanBreakdown) -> dict:
     """What the plan costs, and what its queries would cost apart or in one tree a scan."""
     return {"model": "spark", "unit": "seconds", "cost": tidy(account.cost), "no_share_cost": tidy(account.no_share),
             "shared_cost": tidy(account.shared)}
 
 
-def price(plan: dict) -> str:
+def price_sentence(plan: dict) -> str:
     """One sentence on what the plan costs."""
     cost = plan["cost"]
-    others = f"No Share takes {seconds(cost['no_share_cost'])}, Shared {seconds(cost['shared_cost'])}"
-    return f"{plan['optimizer']} takes {seconds(cost['cost'])}, {others}."
+    others = f"No Share takes {format_seconds(cost['no_share_cost'])}, Shared {format_seconds(cost['shared_cost'])}"
+    return f"{plan['optimizer']} takes {format_seconds(cost['cost'])}, {others}."
 
 
-def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount, parent: int | None) -> dict:
+def scan_dict(scan: Scan, stages: ScanStages, found: ScanBreakdown, parent: int | None) -> dict:
     """One scan as plain values; `parent` is the number of the scan whose slices it reads."""
     partial, trees = stages.partial, zip(scan.trees, stages.trees, found.account.cost.trees, strict=True)
     return {
@@ -122,7 +123,7 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanAccount, parent: int | 
     }
 
 
-def source_dict(found: ScanAccount, counts_rows: bool) -> dict:
+def source_dict(found: ScanBreakdown, counts_rows: bool) -> dict:
     """What the model takes the scan's source for; how long it lasts does not matter where rows are counted."""
     model = found.model
     hours = None if counts_rows else model.span / SECOND / 3600
@@ -143,7 +144,7 @@ def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:
     }
 
 
-def queries_dict(plan: SharedPlan, found: PlanAccount) -> dict[str, dict]:
+def queries_dict(plan: SharedPlan, found: PlanBreakdown) -> dict[str, dict]:
     """Each query's part of the cost, what it would cost alone, and what sharing saves it."""
     shares = (share for scan in found.scans for share in scan.account.shares)
     return {b.query.name: plain_share(share) for b, share in zip(plan.queries, shares, strict=True)}
@@ -172,16 +173,16 @@ def cut(slices: dict, noun: str = "slice") -> str:
     return f"{many(slices['edges'], noun)} every {period}{often}"
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """Seconds with three digits."""
     return f"{value:.3g} s" if abs(value) < 1000 else f"{value:,.0f} s"
 
 
-def lines(scan: dict) -> list[str]:
+def scan_lines(scan: dict) -> list[str]:
     """One scan as lines of text."""
     where = f" where {scan['where']}" if scan["where"] else ""
     keys = ", ".join(scan["keys"]) or "(no keys)"
-    text = [f"{origin(scan)}{where}: {reckoned(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
+    text = [f"{scan_origin(scan)}{where}: {scan_cost_text(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
     if scan["predicates"]:
         text.append(f"├─ {len(scan['predicates'])} predicates: {SHARING[scan['sharing']]}")
@@ -189,15 +190,15 @@ def lines(scan: dict) -> list[str]:
     if not scan["trees"]:
         return [*text, f"└─ no query asks for it: {many(scan['serves'], 'grouping')} read its slices"]
     for tree in scan["trees"][:-1]:
-        text += branch(tree, "├─ ", "│    ", True)
-    return text + branch(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
+        text += tree_lines(tree, "├─ ", "│    ", True)
+    return text + tree_lines(scan["trees"][-1], "└─ ", "     ", len(scan["trees"]) > 1)
 
 
-def origin(scan: dict) -> str:
+def scan_origin(scan: dict) -> str:
     """What a scan reads: its source, or the slices of another grouping."""
     if scan["read_from"] is None:
         return f"scan {scan['source']}"
-    saved = f"saves {seconds(scan['derived_saves'])} against reading {scan['source']}"
+    saved = f"saves {format_seconds(scan['derived_saves'])} against reading {scan['source']}"
     return f"derived from the slices by {', '.join(scan['read_from'])} ({saved})"
 
 
@@ -210,34 +211,35 @@ def shortened(items: list[str], most: int) -> list[str]:
     return items if len(items) <= most else [*items[: most - 1], f"and {len(items) - most + 1} more"]
 
 
-def reckoned(scan: dict) -> str:
+def scan_cost_text(scan: dict) -> str:
     """What a scan costs, alone and for which source."""
     source = scan["reckoned_for"]
     known = "measured" if source["measured"] else "sampled" if source["sampled"] else "assumed"
     span = "" if source["hours"] is None else f" in {source['hours']:.3g} h"
     size = f"{source['rows']:,} rows of {many(source['keys'], 'key')}{span}, {known}"
-    return f"{seconds(scan['cost'])} (its queries alone {seconds(scan['no_share_cost'])}) for {size}"
+    return f"{format_seconds(scan['cost'])} (its queries alone {format_seconds(scan['no_share_cost'])}) for {size}"
 
 
-def branch(tree: dict, first: str, others: str, several: bool) -> list[str]:
+def tree_lines(tree: dict, first: str, others: str, several: bool) -> list[str]:
     """One tree as lines of text; where there are several, also how each cuts time."""
     size = f"{many(len(tree['queries']), 'query', 'queries')}, {many(len(tree['windows']), 'window')}"
-    text = [f"{first}tree of {size}" + (f": {seconds(tree['cost'])}" if several else "")]
+    text = [f"{first}tree of {size}" + (f": {format_seconds(tree['cost'])}" if several else "")]
     body = [f"cut at {cut(tree['slices'], 'edge')}"] if several else []
     body += [f"{window}: {names(tree, window)}" for window in tree["windows"]]
     body += [f"{', '.join(folded)} by {algorithm}" for algorithm, folded in by_algorithm(tree).items()]
     return text + [others + line for line in body]
 
 
-def gain(saved: float) -> str:
+def saving_text(saved: float) -> str:
     """What sharing saves a query, or costs it where others' edges cut its slices finer than it needs."""
-    return f"saves {seconds(saved)}" if saved > -1e-9 else f"loses {seconds(-saved)}"
+    return f"saves {format_seconds(saved)}" if saved > -1e-9 else f"loses {format_seconds(-saved)}"
 
 
-def payers(queries: dict[str, dict]) -> list[str]:
+def paying_queries(queries: dict[str, dict]) -> list[str]:
     """What the first queries pay."""
     shown = list(queries.items())[:QUERIES_SHOWN]
-    text = [f"     {name}: {seconds(q['cost'])}, alone {seconds(q['alone'])}, {gain(q['saved'])}" for name, q in shown]
+    text = [f"     {name}: {format_seconds(q['cost'])}, alone {format_seconds(q['alone'])}, {saving_text(q['saved'])}"
+            for name, q in shown]
     more = [f"     and {len(queries) - len(shown)} more"] if len(queries) > len(shown) else []
     return ["each query's part of the cost:", *text, *more] if text else []
 

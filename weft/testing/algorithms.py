@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weft.aggregates.monoid import COMOMENTS, MOMENTS, Monoid, State, types_of
-from weft.final.algorithms.base import Algorithm, Feed, Kept, dense_feed
+from weft.final.algorithms.base import Algorithm, AlgorithmState, Feed, dense_feed
 from weft.final.algorithms.sequential import Sequential
 from weft.final.algorithms.values import COMBINES
 
@@ -69,7 +69,7 @@ def run_stream(algorithm: Algorithm, monoid: Monoid, stream: Stream, cuts: Seque
     for since, until in zip([-1, *cuts], [*cuts, last], strict=True):
         answers, kept = algorithm.advance(monoid, kept, stream.feed(since, until))
         pieces.append(tuple(a.reshape(keys, -1, ranges) for a in answers))
-        kept = Kept.from_bytes(kept.to_bytes()) if through_bytes else kept
+        kept = AlgorithmState.from_bytes(kept.to_bytes()) if through_bytes else kept
     return tuple(np.concatenate(field, 1) for field in zip(*pieces, strict=True))
 
 

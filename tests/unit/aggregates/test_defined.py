@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from weft import RefusedError, TrackClusterCenters
 from weft.aggregates import Argument, UnsupportedType
 from weft.aggregates.component import ROWS, Component
@@ -16,14 +17,12 @@ from weft.aggregates.defined import define, lower_defined
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import equal, value_at
 from weft.errors import PlanError
-from weft.final.algorithms import ALGORITHMS
-from weft.final.algorithms import recalc
+from weft.final.algorithms import ALGORITHMS, recalc
 from weft.final.choose import UNCOMPILED, assign, folding, forced_pairs
 from weft.final.fold.partition import fold_partition
 from weft.model.window import Window
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import final_stage
-from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 
 ANCHORS = [(0.0, 0.0), (50.0, 3.0), (100.0, 1.0)]
 ALL = (Spread(), Weighted(), Parity(), Longest(), TrackClusterCenters(ANCHORS))

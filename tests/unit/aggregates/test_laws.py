@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from weft import AggregateError, PlainAggregate, TrackClusterCenters, UserAggregate
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
-from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from weft.testing.laws import assert_laws
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.catalog.queries import explained, identity
 from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.store import Store
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def store(catalog: Catalog) -> Store:
 @pytest.fixture
 def record(store: Store) -> Callable[..., int]:
     """Records the plan of queries, and gives its version."""
-    def recorded(*queries: Bound, **options: object) -> int:
+    def recorded(*queries: BoundQuery, **options: object) -> int:
         made = explained(*queries, **options)
         return store.record(made.plan.optimizer, [b.query for b in made.plan.queries], made.stages, lambda: made)
 

@@ -9,8 +9,8 @@ from weft.aggregates.component import GUARD
 from weft.cost.model import SparkModel
 from weft.model.query import Call, Output, Query
 from weft.model.window import Window
-from weft.model.workload import Bound
-from weft.optimize.account import account_plan
+from weft.model.workload import BoundQuery
+from weft.optimize.account import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload
 from weft.sql.identity import Expressions
 from weft.stages.build import build, projection
@@ -28,12 +28,12 @@ def identity(source: str, text: str) -> str:
 
 
 def bound(name: str, minutes: int = 10, where: str | None = None, keys: tuple[str, ...] = ("symbol",),
-          call: str = "sum", text: str = "SELECT 1") -> Bound:
+          call: str = "sum", text: str = "SELECT 1") -> BoundQuery:
     """A query of one call, as Spark's check would bind it."""
     lowered = lower(call)
     query = Query(name, text, "trades", "ts", Window(minutes * MINUTE, MINUTE), where, keys,
                   (Call(call, ("volume",)),), (Output("__call_0", "x"),), None, "")
-    return Bound(query, "timestamp", ("string",) * len(keys), (lowered,))
+    return BoundQuery(query, "timestamp", ("string",) * len(keys), (lowered,))
 
 
 def lower(call: str) -> Lowered:
@@ -44,10 +44,10 @@ def lower(call: str) -> Lowered:
     return replace(lowered, components=tuple(replace(c, guarded=g.columns) for c, g in pairs))
 
 
-def explained(*queries: Bound, rows: float = 2e7, optimizer: str = "cheapest") -> Explanation:
+def explained(*queries: BoundQuery, rows: float = 2e7, optimizer: str = "cheapest") -> Explanation:
     """The plan of queries over a source of so many rows."""
-    def model(_: Bound) -> SparkModel:
+    def model(_: BoundQuery) -> SparkModel:
         return SparkModel(rows / 3.6e10, 1000, 3.6e10)
 
     plan = plan_workload(queries, find_optimizer(optimizer), model, projection)
-    return Explanation(plan, build(plan), account_plan(plan, model, projection))
+    return Explanation(plan, build(plan), break_down_plan(plan, model, projection))

@@ -9,7 +9,17 @@ import pytest
 
 from weft.catalog import kept
 from weft.catalog.database import open_catalog
-from weft.catalog.kept import File, Generation, begin, commit, covered, expired, forget, known, take_shelf
+from weft.catalog.kept import (
+    File,
+    Generation,
+    begin_generation,
+    commit_generation,
+    covered_files,
+    expired_generations,
+    forget_generation,
+    known_columns,
+    take_slice_cache,
+)
 
 ONE, TWO = File("file:/1", 10, 1), File("file:/2", 20, 2)
 
@@ -21,20 +31,20 @@ def catalog(tmp_path):
 
 
 def fill(catalog, shelf, *files, replaced=()):
-    name = begin(catalog, shelf)
-    return commit(catalog, shelf, Generation(name, 100), files, replaced)
+    name = begin_generation(catalog, shelf)
+    return commit_generation(catalog, shelf, Generation(name, 100), files, replaced)
 
 
 def shelf(catalog, *columns, wider=False):
-    return take_shelf(catalog, "mark", columns or ("sum(x)",), wider)
+    return take_slice_cache(catalog, "mark", columns or ("sum(x)",), wider)
 
 
 def test_a_generation_counts_when_it_is_committed(catalog):
     empty = shelf(catalog)
-    begin(catalog, empty)
+    begin_generation(catalog, empty)
     assert shelf(catalog) == empty and not empty.generations
-    assert fill(catalog, empty, ONE) and covered(catalog, shelf(catalog)) == {ONE.path: ONE}
-    assert fill(catalog, shelf(catalog), TWO) and set(covered(catalog, shelf(catalog))) == {ONE.path, TWO.path}
+    assert fill(catalog, empty, ONE) and covered_files(catalog, shelf(catalog)) == {ONE.path: ONE}
+    assert fill(catalog, shelf(catalog), TWO) and set(covered_files(catalog, shelf(catalog))) == {ONE.path, TWO.path}
     assert [g.bytes for g in shelf(catalog).generations] == [100, 100]
 
 
@@ -49,8 +59,8 @@ def test_replaced_generations_count_no_longer(catalog):
     fill(catalog, shelf(catalog), TWO)
     both = shelf(catalog)
     assert fill(catalog, both, ONE, TWO, replaced=both.ids)
-    assert len(shelf(catalog).generations) == 1 and set(covered(catalog, shelf(catalog))) == {ONE.path, TWO.path}
-    assert set(both.ids) < known(catalog)
+    assert len(shelf(catalog).generations) == 1 and set(covered_files(catalog, shelf(catalog))) == {ONE.path, TWO.path}
+    assert set(both.ids) < known_columns(catalog)
 
 
 def test_a_wider_shelf_serves_only_where_it_has_slices(catalog):
@@ -61,32 +71,32 @@ def test_a_wider_shelf_serves_only_where_it_has_slices(catalog):
     assert shelf(catalog, "a", "b").columns == ("b", "a")
     fill(catalog, shelf(catalog, "a", "b"), ONE)
     assert shelf(catalog, "a", "b", wider=True).columns == ("b", "a")
-    assert take_shelf(catalog, "other", ("a",), True).columns == ("a",)
+    assert take_slice_cache(catalog, "other", ("a",), True).columns == ("a",)
 
 
 def test_what_nobody_needs_is_told_after_a_while(catalog, monkeypatch):
-    abandoned = begin(catalog, shelf(catalog))
+    abandoned = begin_generation(catalog, shelf(catalog))
     fill(catalog, shelf(catalog), ONE)
     (old,) = shelf(catalog).ids
     fill(catalog, shelf(catalog), ONE, TWO, replaced=[old])
-    assert expired(catalog) == []
+    assert expired_generations(catalog) == []
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
-    assert set(expired(catalog)) == {abandoned, old}
-    forget(catalog, [abandoned, old])
-    assert known(catalog) == set(shelf(catalog).ids)  # which is used by this
+    assert set(expired_generations(catalog)) == {abandoned, old}
+    forget_generation(catalog, [abandoned, old])
+    assert known_columns(catalog) == set(shelf(catalog).ids)  # which is used by this
     monkeypatch.setattr(kept, "time", lambda: now + 2 * kept.LEASE + kept.UNUSED)
-    assert expired(catalog) == []  # retired just now
+    assert expired_generations(catalog) == []  # retired just now
     monkeypatch.setattr(kept, "time", lambda: now + 4 * kept.LEASE + kept.UNUSED)
-    forget(catalog, expired(catalog))
-    assert known(catalog) == set() and catalog.rows("SELECT count(*) FROM shelves") == [(0,)]
+    forget_generation(catalog, expired_generations(catalog))
+    assert known_columns(catalog) == set() and catalog.rows("SELECT count(*) FROM shelves") == [(0,)]
 
 
 def test_a_generation_that_was_swept_meanwhile_cannot_be_committed(catalog):
     mine = shelf(catalog)
-    name = begin(catalog, mine)
-    forget(catalog, [name])
-    assert not commit(catalog, mine, Generation(name, 1), [ONE], ())
+    name = begin_generation(catalog, mine)
+    forget_generation(catalog, [name])
+    assert not commit_generation(catalog, mine, Generation(name, 1), [ONE], ())
 
 
 def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog, tmp_path, monkeypatch):
@@ -95,7 +105,7 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     folder = tmp_path / "slices"
     fill(catalog, shelf(catalog), ONE)
     (live,) = shelf(catalog).ids
-    writing = begin(catalog, shelf(catalog))
+    writing = begin_generation(catalog, shelf(catalog))
     stray = "5" * 32
     for name in (live, writing, stray, "fresh", "a user's"):
         (folder / name).mkdir(parents=True)
@@ -106,13 +116,13 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     assert {path.name for path in folder.iterdir()} == {live, writing, "fresh", "a user's"}
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
-    monkeypatch.setattr("weft.spark.incremental.slice_cache.forget", stop)
+    monkeypatch.setattr("weft.spark.incremental.slice_cache.forget_generation", stop)
     with pytest.raises(KeyboardInterrupt):
         sweep(catalog, folder)  # killed between folder and record
     monkeypatch.undo()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
     sweep(catalog, folder)
-    assert {path.name for path in folder.iterdir()} == {live, "fresh", "a user's"} and known(catalog) == {live}
+    assert {path.name for path in folder.iterdir()} == {live, "fresh", "a user's"} and known_columns(catalog) == {live}
 
 
 def stop(*_):

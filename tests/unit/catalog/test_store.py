@@ -19,7 +19,7 @@ from weft.catalog.expressions import expressions, keep_set
 from weft.catalog.nodes import nodes
 from weft.catalog.plans import plans
 from weft.catalog.record import digest
-from weft.catalog.registrations import registrations, remove, uses
+from weft.catalog.registrations import plan_uses, registrations, remove_registration
 from weft.catalog.statistics import Origin, Sizes, statistics
 from weft.catalog.store import Rows
 from weft.model.statistics import Statistics
@@ -49,7 +49,9 @@ def test_another_text_takes_its_place_and_the_history_stays(store):
 
 def test_a_query_removed_may_come_again(store):
     store.register([bound("a").query])
-    assert remove(store.catalog, "a") and not remove(store.catalog, "a") and not remove(store.catalog, "b")
+    assert remove_registration(store.catalog, "a")
+    assert not remove_registration(store.catalog, "a")
+    assert not remove_registration(store.catalog, "b")
     store.register([bound("a").query])
     assert [bool(one.removed) for one in registrations(store.catalog)] == [True, False]
 
@@ -58,7 +60,7 @@ def test_expressions_of_one_meaning_are_one(store):
     store.register([bound("a", where="price > 100").query, bound("b", where="100 < price").query])
     found = {one.text: one for one in expressions(store.catalog)}
     assert sorted(found) == ["price > 100", "symbol", "ts", "volume"]
-    assert uses(store.catalog)[found["price > 100"].id] == ["a", "b"]
+    assert plan_uses(store.catalog)[found["price > 100"].id] == ["a", "b"]
 
 
 def test_a_set_has_no_order(catalog):
@@ -76,7 +78,7 @@ def test_queries_enter_together_or_not_at_all(store, monkeypatch):
         if len(made) > 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(storing, "use", failing)
+    monkeypatch.setattr(storing, "use_plan", failing)
     with pytest.raises(KeyboardInterrupt):
         store.register([bound("a").query, bound("b").query])
     assert registrations(store.catalog) == [] and expressions(store.catalog) == []

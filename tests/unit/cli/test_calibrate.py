@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.cli.main import app
 from weft.calibrate import kernels as measuring
+from weft.cli.main import app
 from weft.cost import figures
 from weft.cost.figures import default_figures
 from weft.final.algorithms import ALGORITHMS

@@ -32,6 +32,7 @@ class FakeLoom:
         self.measured = False
         self.store: Path | None = None
         self.closed = False
+        self.spark, self.queries = SimpleNamespace(conf={}), ()
 
     def measure(self) -> None:
         self.measured = True

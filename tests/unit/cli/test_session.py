@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from weft.errors import RunError
-from weft.spark.session.session import driver_memory, require_java, settings
-from weft.spark.session.launch import NOTICE, interrupts_wait, telling, without_notice
+from weft.spark.session.launch import NOTICE, defer_interrupts, drop_noise, suppress_jvm_notices
+from weft.spark.session.session import driver_memory, local_settings, require_java
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -25,11 +25,11 @@ def fake_java(home: Path, version: str) -> Path:
 
 
 def test_the_callers_settings_win() -> None:
-    made = settings("4", {"spark.sql.shuffle.partitions": "9", "spark.driver.extraJavaOptions": "-Dmine=1"})
+    made = local_settings("4", {"spark.sql.shuffle.partitions": "9", "spark.driver.extraJavaOptions": "-Dmine=1"})
     assert made["spark.sql.shuffle.partitions"] == "9"
     assert made["spark.driver.extraJavaOptions"].endswith("-Dmine=1")
     assert "-Darrow.enable_unsafe_memory_access=true" in made["spark.driver.extraJavaOptions"]
-    assert settings("4", {})["spark.sql.shuffle.partitions"] == "8"
+    assert local_settings("4", {})["spark.sql.shuffle.partitions"] == "8"
 
 
 def test_the_driver_takes_eight_gigabytes_at_most() -> None:
@@ -57,7 +57,7 @@ def test_no_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_only_javas_notice_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
-    with without_notice():
+    with suppress_jvm_notices():
         os.write(2, NOTICE + b"\nsomething else\n")
     for thread in threading.enumerate():
         if thread.name == "weft-stderr":
@@ -68,7 +68,7 @@ def test_only_javas_notice_is_dropped(capfd: pytest.CaptureFixture[str]) -> None
 def test_what_stateful_workers_print_of_their_start_is_dropped() -> None:
     lines = [b"Starting Streaming TransformWithStateInPandas Python worker.\n", b"\n", b"an error\n", b"\n", NOTICE,
              b"\n", b"Streaming TransformWithStateInPandas Python worker finish init\n", b"more\n"]
-    assert list(telling(lines)) == [b"an error\n", b"\n", b"\n", b"more\n"]
+    assert list(drop_noise(lines)) == [b"an error\n", b"\n", b"\n", b"more\n"]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def sigint() -> Iterator[Callable[[object], None]]:
 def test_an_interrupt_waits_for_the_start(sigint: Callable[[object], None]) -> None:
     sigint(signal.default_int_handler)
     done = []
-    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+    with pytest.raises(KeyboardInterrupt), defer_interrupts():
         os.kill(os.getpid(), signal.SIGINT)
         done.append("started")
     assert done == ["started"]
@@ -95,14 +95,14 @@ def handler(number: int, frame: object) -> None:
 
 def test_a_handler_that_spark_sets_stays(sigint: Callable[[object], None]) -> None:
     sigint(signal.default_int_handler)
-    with interrupts_wait():
+    with defer_interrupts():
         signal.signal(signal.SIGINT, handler)
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_an_ignored_interrupt_stays_ignored(sigint: Callable[[object], None]) -> None:
     sigint(signal.SIG_IGN)
-    with interrupts_wait():
+    with defer_interrupts():
         os.kill(os.getpid(), signal.SIGINT)
         signal.signal(signal.SIGINT, handler)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

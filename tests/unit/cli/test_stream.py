@@ -38,20 +38,20 @@ class FakeStream:
         self.triggers, self.stops = 0, 0
 
     @property
-    def active(self) -> bool:
+    def isActive(self) -> bool:
         return self.query.isActive
 
-    def await_end(self, timeout: float | None = None) -> bool:
+    def awaitTermination(self, timeout: float | None = None) -> bool:
         assert timeout is not None
-        if self.active and self.triggers == 3:
+        if self.isActive and self.triggers == 3:
             self.end()
-        if not self.active and isinstance(self.outcome, Exception):
+        if not self.isActive and isinstance(self.outcome, Exception):
             raise self.outcome
-        if self.active:
+        if self.isActive:
             self.trigger()
             if callable(self.outcome):
                 self.outcome()
-        return not self.active
+        return not self.isActive
 
     def trigger(self) -> None:
         progress = {"id": "q0", "timestamp": f"2024-05-01T12:00:0{self.triggers}.000Z", "batchId": self.triggers,
@@ -168,21 +168,22 @@ schema = "ts timestamp, price double"
 
 
 def test_the_command_line_comes_before_the_project(weft: Weft, loom: FakeLoom, tmp_path: Path) -> None:
-    add("\n[stream]\ncheckpoint = 'ck'\nsink = 'csv:there'\ntrigger = '1 minute'\nfuture = '2 days'\n"
+    add("\n[stream]\ncheckpoint = 'ck'\nsink = 'csv:there'\ntrigger = '1 minute'\nmax_clock_skew = '2 days'\n"
         "dead_letters = 'dead'\n")
     assert weft().exit_code == 0
     assert loom.arguments == {
         "checkpoint": str(tmp_path / "ck"), "sink": {"format": "csv", "path": str(tmp_path / "there")},
-        "queries": None, "trigger": "1 minute", "future": "2 days", "dead_letters": str(tmp_path / "dead"), **PLAN,
+        "queries": None, "trigger": "1 minute", "max_clock_skew": "2 days",
+        "dead_letters": str(tmp_path / "dead"), **PLAN,
     }
     (tmp_path / "inner").mkdir()
     os.chdir("inner")
-    options = ("--checkpoint", "mine", "--sink", "json", "--once", "--future", "", "--dead-letters", "no")
+    options = ("--checkpoint", "mine", "--sink", "json", "--once", "--max-clock-skew", "", "--dead-letters", "no")
     options += ("--algorithm", "max=doubling", "--optimizer", "share_all")
     assert weft("vwap", "range_2h", *options).exit_code == 0
     assert loom.arguments == {
         "checkpoint": str(tmp_path / "inner/mine"), "sink": {"format": "json", "path": str(tmp_path / "out-stream")},
-        "queries": ["vwap", "range_2h"], "trigger": "available", "future": None,
+        "queries": ["vwap", "range_2h"], "trigger": "available", "max_clock_skew": None,
         "dead_letters": str(tmp_path / "inner/no"), "algorithm": {"max": "doubling"}, "optimizer": "share_all",
     }
 
@@ -327,9 +328,9 @@ from datetime import UTC, datetime
 import sys
 from weft.cli.stream import tell_all
 from weft.cli.view.json_lines import JsonLines
-from weft.spark.stream.progress import Figures
+from weft.spark.stream.progress import TriggerMetrics
 told = SimpleQueue()
-told.put(Figures("scan-0", datetime.now(UTC)))
+told.put(TriggerMetrics("scan-0", datetime.now(UTC)))
 print(tell_all(told, JsonLines(sys.stdout), sys.stdout), file=sys.stderr)
 """
     read, write = os.pipe()

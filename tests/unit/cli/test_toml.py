@@ -46,7 +46,7 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
         files = ["x.sql"]
         [plan]
         optimizer = "weave_share"
-        most_values = 5000
+        max_bag_values = 5000
         [plan.algorithm]
         max = "slick_deque"
     """
@@ -59,7 +59,7 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     (source,) = project.sources
     assert (source.path, source.time, source.options) == ("s3a://bucket/a", "when", {"header": "false", "sep": ";"})
     assert project.sink == Sink("noop")
-    assert project.most_values == 5000
+    assert project.max_bag_values == 5000
     assert project.files == ("x.sql",)
     assert project.algorithm == {"max": "slick_deque"}
     assert project.optimizer == "weave_share"
@@ -95,8 +95,8 @@ def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
         (GOOD + "[plan.algorithm]\nmax = 3", "there is no algorithm '3'"),
         (GOOD + "[plan]\noptimizer = 'tri_weav'", "plan.optimizer: there is no optimizer 'tri_weav': did you mean"),
         (GOOD + "[plan]\noptimizer = 3", "'plan.optimizer' must be a string"),
-        (GOOD + "[plan]\nmost_values = '3'", "'plan.most_values' must be a whole number"),
-        (GOOD + "[plan]\nmost_values = 0", "plan.most_values must be a whole number above 0"),
+        (GOOD + "[plan]\nmax_bag_values = '3'", "'plan.max_bag_values' must be a whole number"),
+        (GOOD + "[plan]\nmax_bag_values = 0", "plan.max_bag_values must be a whole number above 0"),
         ("[sources.a", "weft.toml is not TOML"),
     ],
 )

@@ -14,16 +14,18 @@ from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
 from weft.cli.view.base import length, size, speed, summary
 from weft.cli.view.live import busiest, frame, total_table
 from weft.cli.view.plain_lines import line
-from weft.spark.stream.progress import Figures, Reading, total
+from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, sum_triggers
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
-FIGURES = Figures("scan-0", NOW - timedelta(seconds=10), batch=7, rows=1000, rows_per_second=500.0,
-                  answers={"vwap": 40, "high": 20}, answers_per_second=30.0, watermark=NOW - timedelta(minutes=10),
-                  lag_seconds=600.0, trigger_seconds=2.0, state_rows=1500, state_bytes=3 << 20, late=3, dead=1)
+FIGURES = TriggerMetrics("scan-0", NOW - timedelta(seconds=10), batch=7, rows=1000, rows_per_second=500.0,
+                         answers={"vwap": 40, "high": 20}, answers_per_second=30.0,
+                         watermark=NOW - timedelta(minutes=10),
+                         lag_seconds=600.0, trigger_seconds=2.0, state_rows=1500, state_bytes=3 << 20, late=3, dead=1)
 
 
-def reading(*figures: Figures, queries: tuple[str, ...] = ("vwap", "high", "low")) -> Reading:
-    return Reading("scan-0", True, total((), queries) + total(figures), figures[-1] if figures else None, figures)
+def reading(*figures: TriggerMetrics, queries: tuple[str, ...] = ("vwap", "high", "low")) -> ScanMetrics:
+    return ScanMetrics("scan-0", True, sum_triggers((), queries) + sum_triggers(figures),
+                       figures[-1] if figures else None, figures)
 
 
 def text(shown: RenderableType) -> list[str]:
@@ -54,7 +56,7 @@ def test_the_pace_of_a_frame_falls_by_the_clock_and_the_lag_grows() -> None:
 
 def test_the_busiest_twenty_are_shown() -> None:
     names = tuple(f"q{i:03}" for i in range(50))
-    busy = Figures("scan-0", NOW - timedelta(seconds=1), answers={"q049": 9, "q048": 5})
+    busy = TriggerMetrics("scan-0", NOW - timedelta(seconds=1), answers={"q049": 9, "q048": 5})
     lines = text(frame([reading(busy, queries=names)], NOW))
     rows = [line.split()[0] for line in lines if line.startswith("q0")]
     assert rows == ["q049", "q048", *names[:18]] and "and 30 more" in lines
@@ -63,7 +65,7 @@ def test_the_busiest_twenty_are_shown() -> None:
 
 
 def test_many_scans_are_cut() -> None:
-    many = [Reading(f"scan-{i}", True, total(())) for i in range(25)]
+    many = [ScanMetrics(f"scan-{i}", True, sum_triggers(())) for i in range(25)]
     assert "and 5 more" in text(frame(many, NOW))
 
 
@@ -73,7 +75,7 @@ def test_a_line() -> None:
         "10 min behind, 3 late rows dropped, 1 dead letter, state 3 MiB, 2.00 s"
     )
     file = io.StringIO()
-    PlainLines(file).tell(Figures("scan-0", NOW, batch=1, trigger_seconds=0.1))
+    PlainLines(file).tell(TriggerMetrics("scan-0", NOW, batch=1, trigger_seconds=0.1))
     assert file.getvalue() == ""
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from weft.calibrate import kernels as module
 from weft.calibrate.kernels import SPANS, calibrate
-from weft.cost.figures import Figures, from_json
+from weft.cost.figures import CalibrationTable, from_json
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import LINEAR, TABLED
 
@@ -33,7 +33,7 @@ def test_figures_of_every_algorithm_that_is_here(quick):
 
 def test_what_is_measured_can_be_kept(quick):
     figures = calibrate(lambda *_: None)
-    assert isinstance(figures, Figures) and from_json(figures.to_json()) == figures
+    assert isinstance(figures, CalibrationTable) and from_json(figures.to_json()) == figures
 
 
 def test_what_takes_long_ends_its_count(quick, monkeypatch):

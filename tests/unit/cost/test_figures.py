@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from weft.aggregates.monoid import ADD, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
 from weft.cost import figures as module
 from weft.cost.figures import (
-    Figures,
+    CalibrationTable,
     FiguresWarning,
     between,
     check_place,
@@ -32,7 +32,8 @@ from weft.cost.figures import (
 from weft.errors import RunError
 
 INT, REAL = np.dtype(np.int64), np.dtype(np.float64)
-FIGURES = Figures({"daba": 0.5}, {"chain": {"add int64": ((4, 1, 2.0), (16, 1, 8.0))}}, 0.2, "a machine", "today")
+FIGURES = CalibrationTable({"daba": 0.5}, {"chain": {"add int64": ((4, 1, 2.0), (16, 1, 8.0))}}, 0.2, "a machine",
+                           "today")
 TIMES = st.floats(0.01, 1e6)
 COUNTS = st.integers(1, 1000)
 SPANS = st.integers(1, 100_000)
@@ -86,7 +87,7 @@ def test_what_was_too_slow_grows_as_other_counts_do():
 def test_seconds_hold_start_and_answers():
     assert FIGURES.seconds("chain", "add int64", [2, 4], 1000) == pytest.approx(2.0 * 1e-9 * 2000)
     assert FIGURES.seconds("chain", "max int64", [4], 1000) is None and FIGURES.seconds("x", "y", [4], 1) is None
-    started = Figures({"chain": 0.5}, FIGURES.answer, 0.2)
+    started = CalibrationTable({"chain": 0.5}, FIGURES.answer, 0.2)
     assert started.seconds("chain", "add int64", [4], 1000) == pytest.approx(0.5 + 2e-6)
 
 
@@ -196,7 +197,7 @@ def test_a_full_disk_leaves_the_old_figures(home, monkeypatch):
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(RunError, match="No space left"):
-        keep_figures(Figures({}, FIGURES.answer, 1.0), figures_path())
+        keep_figures(CalibrationTable({}, FIGURES.answer, 1.0), figures_path())
     monkeypatch.undo()
     assert [p.name for p in (home / "weft").iterdir()] == ["figures.json"]
     assert from_json((home / "weft" / "figures.json").read_text()) == FIGURES

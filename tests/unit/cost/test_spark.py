@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft.calibrate.spark import TRIALS, counted
 from weft.cost.model import SparkModel
 from weft.cost.spark import SparkCosts, SparkRun, fit_costs, read_costs
 from weft.model.window import Window
-from weft.optimize.problem import Problem, price
-from weft.calibrate.spark import TRIALS, counted
+from weft.optimize.problem import Problem, price_groups
 
 near = st.floats(0.3, 3.0)
 
@@ -49,7 +49,7 @@ def test_answers_cost_the_same_in_any_plan():
     model = SparkModel(rate=0.5, keys=20, span=36_000)
     free = replace(model, costs=replace(model.costs, answer=1e-30))
     for groups in (((0, 1, 2),), ((0,), (1, 2)), ((0,), (1,), (2,))):
-        more = price(Problem(windows, model), groups).total - price(Problem(windows, free), groups).total
+        more = price_groups(Problem(windows, model), groups).total - price_groups(Problem(windows, free), groups).total
         assert more == pytest.approx(model.delivering(windows), rel=1e-6)
     assert model.answers(windows) == pytest.approx(20 * (1 / 10 * (1 - np.exp(-1.5)) + 1 / 7 * (1 - np.exp(-1.75))
                                                          + 1 / 11 * (1 - np.exp(-7.5))))

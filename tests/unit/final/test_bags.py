@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.errors import RunError
-from weft.final.fold import dense as folding
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.final.bags.codes import codes_of, order_of
+from weft.final.fold import dense as folding
 from weft.final.fold.partition import fold_partition
 from weft.model.edges import progressions
 from weft.model.window import Window
@@ -249,7 +249,7 @@ def test_bags_of_ragged_slices_answer_every_window_once(data, windows, tile, sen
 
 def test_a_worker_refuses_more_values_than_the_bound():
     windows = (Window(10, 5),)
-    stage = replace(final_stage(1, windows, COMPONENTS, True, ()), most_values=2)
+    stage = replace(final_stage(1, windows, COMPONENTS, True, ()), max_bag_values=2)
     batch = slices_of([("a", 1, 1), ("a", 2, 2), ("a", 3, 3)], windows)
-    with pytest.raises(RunError, match=r"3 values .* bound is 2 \(most_values\)"):
+    with pytest.raises(RunError, match=r"3 values .* bound is 2 \(max_bag_values\)"):
         list(fold_partition(stage, [batch]))

@@ -16,13 +16,13 @@ from tests.unit.final.test_fold import COMPONENTS, expected, received, rows, sli
 from weft.aggregates.component import Component
 from weft.final.state import history as past
 from weft.final.state import open_slices as waiting
-from weft.final.state.bucket import Bucket, Kept, Node, Part, next_end
-from weft.final.state.form import Form, condensed, from_bytes, merged, to_bytes, to_store
+from weft.final.state.bucket import Bucket, BucketGrouping, BucketMemory, BucketPart, next_window_end
+from weft.final.state.form import SliceForm, from_bytes, merge_all, merge_equal_starts, to_bytes, to_store
 from weft.final.state.history import Blob, levels_for, readings
-from weft.final.state.open_slices import Piece, Waiting, packed, unpacked
+from weft.final.state.open_slices import OpenSlices, SlicePiece, pack_pieces, unpack_pieces
 from weft.model.edges import progressions
 from weft.model.window import Window
-from weft.stages.build import final_stage, streamed
+from weft.stages.build import final_stage, for_stream
 
 MERGING = tuple((component, (i,)) for i, component in enumerate(COMPONENTS))
 
@@ -47,15 +47,16 @@ class Shelf(dict):
         self.pop(blob, None)
 
 
-def node_of(shapes: tuple[Window, ...], merging=MERGING) -> Node:
-    stage = streamed(final_stage(1, shapes, COMPONENTS, True, ()))
+def node_of(shapes: tuple[Window, ...], merging=MERGING) -> BucketGrouping:
+    stage = for_stream(final_stage(1, shapes, COMPONENTS, True, ()))
     lag = min(period for _, period in progressions(shapes))
-    form = Form(1, 0, progressions(shapes), merging, True)
-    return Node(form, shapes, levels_for(shapes, lag, merging is not None), (Part(0, stage, (0, 1, 2)),))
+    form = SliceForm(1, 0, progressions(shapes), merging, True)
+    return BucketGrouping(form, shapes, levels_for(shapes, lag, merging is not None),
+                          (BucketPart(0, stage, (0, 1, 2)),))
 
 
-def run(node: Node, table: pa.Table, marks: list[int], shelf: Shelf, early: np.ndarray | None = None,
-        kept: Kept | None = None) -> list[pa.RecordBatch]:
+def run(node: BucketGrouping, table: pa.Table, marks: list[int], shelf: Shelf, early: np.ndarray | None = None,
+        kept: BucketMemory | None = None) -> list[pa.RecordBatch]:
     """The answers of a stream whose watermark takes these values, each slice coming `early` triggers, or none, before
     that in which it is over."""
     sent: list[pa.RecordBatch] = []
@@ -72,7 +73,7 @@ def run(node: Node, table: pa.Table, marks: list[int], shelf: Shelf, early: np.n
         if kept is None:
             shelf.clear()
         else:
-            kept = replace(kept, waiting=tuple(unpacked(packed(kept.waiting))))
+            kept = replace(kept, waiting=tuple(unpack_pieces(pack_pieces(kept.waiting))))
     return sent
 
 
@@ -112,7 +113,7 @@ def moved(length: int, keys: int = 20) -> int:
     marks = list(range(0, 10 * count, 100))
     run(node_of(shapes), table.filter(pc.field("s") + 10 <= marks[-21]), marks[:-20], shelf)
     before = shelf.moved
-    kept = Kept(marks[-21], marks[-21] - 10, marks[-21] + 10)
+    kept = BucketMemory(marks[-21], marks[-21] - 10, marks[-21] + 10)
     run(node_of(shapes), table.filter(pc.field("s") + 10 > marks[-21]), marks[-20:], shelf, kept=kept)
     return shelf.moved - before
 
@@ -138,9 +139,9 @@ def test_readings_cover_each_moment_that_a_window_needs_exactly_once():
 
 
 def test_the_next_end_is_that_of_a_window_which_may_hold_a_slice():
-    assert next_end((Window(60, 10), Window(300, 60)), last=100, until=125) == 130
-    assert next_end((Window(60, 10), Window(300, 60)), last=100, until=165) == 180
-    assert next_end((Window(60, 10),), last=100, until=160) is None
+    assert next_window_end((Window(60, 10), Window(300, 60)), last=100, until=125) == 130
+    assert next_window_end((Window(60, 10), Window(300, 60)), last=100, until=165) == 180
+    assert next_window_end((Window(60, 10),), last=100, until=160) is None
 
 
 def test_bytes_are_read_back_as_they_were():
@@ -167,32 +168,32 @@ CASES = [
 
 @pytest.mark.parametrize("component, columns, wanted", CASES, ids=[case[0].monoid for case in CASES])
 def test_slices_merge_into_one_a_key(component, columns, wanted):
-    form = Form(1, 0, (), ((component, tuple(range(len(columns)))),), True)
+    form = SliceForm(1, 0, (), ((component, tuple(range(len(columns)))),), True)
     names = [f"p{i}" for i in range(len(columns))]
     table = pa.Table.from_arrays([pa.array(["a", "a", "b", "b"]), pa.array([0, 10, 0, 10]), *columns],
                                  names=["k", "s", *names])
-    found = merged(form, table)
+    found = merge_all(form, table)
     assert found.column("k").to_pylist() == ["a", "b"]
     values = [list(row) for row in zip(*(found.column(name).to_pylist() for name in names), strict=True)]
     assert repr(values) == repr(wanted)
-    assert condensed(form, table).num_rows == 4
+    assert merge_equal_starts(form, table).num_rows == 4
 
 
 def test_sums_that_would_not_fit_stay_apart():
     top = 2**63 - 1
-    form = Form(1, 0, (), ((COMPONENTS[1], (0,)),), True)
+    form = SliceForm(1, 0, (), ((COMPONENTS[1], (0,)),), True)
     table = pa.table({"k": ["a", "a"], "s": [0, 10], "p0": [top, top]})
-    assert merged(form, table) == table
+    assert merge_all(form, table) == table
 
 
 def test_waiting_slices_move_about_as_often_as_their_distance_halves():
     """Rows come an hour before their slice is over, a minute of them a trigger; reading and writing all each time would
     move each slice sixty times."""
-    shelf, form = Shelf(), Form(1, 0, ((0, 60),), MERGING, True)
+    shelf, form = Shelf(), SliceForm(1, 0, ((0, 60),), MERGING, True)
     start = np.repeat(np.arange(0, 60_000, 60), 50)
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": np.tile([f"k{i}" for i in range(50)], 1000), "s": start, "n": ones, "a": ones, "x": ones})
-    held = Waiting(form, shelf, ())
+    held = OpenSlices(form, shelf, ())
     over = 0
     for t in range(1000):
         found = held.advance(table.slice(t * 50, 50), t * 60 - 3600)
@@ -203,6 +204,6 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
 
 
 def test_pieces_are_read_back_as_they_were():
-    pieces = [Piece(3, 10**15, 2, 0), Piece(0, -5, 0, 1)]
-    assert unpacked(packed(pieces)) == pieces
-    assert unpacked(packed([])) == []
+    pieces = [SlicePiece(3, 10**15, 2, 0), SlicePiece(0, -5, 0, 1)]
+    assert unpack_pieces(pack_pieces(pieces)) == pieces
+    assert unpack_pieces(pack_pieces([])) == []

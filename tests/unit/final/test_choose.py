@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import ADD, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
-from weft.cost.figures import Figures, default_figures, kind_of
+from weft.cost.figures import CalibrationTable, default_figures, kind_of
 from weft.errors import PlanError
-from weft.final.algorithms import ALGORITHMS
-from weft.final.algorithms import recalc
 from weft.final import choose as module
+from weft.final.algorithms import ALGORITHMS, recalc
 from weft.final.algorithms.base import LINEAR, TABLED
 from weft.final.choose import BY_NAME, UNCOMPILED, assign, choose, find_algorithm, folding, forced_pairs
 
@@ -32,13 +31,13 @@ def label(value) -> str:
 
 
 @st.composite
-def priced(draw: st.DrawFn) -> Figures:
+def priced(draw: st.DrawFn) -> CalibrationTable:
     """Figures in which any algorithm may be the cheapest, or not measured."""
     kinds = ("add int64", "add float64", "max int64", "max float64", "moments", "comoments")
     prices = st.floats(0.001, 1000.0)
     names = draw(st.lists(st.sampled_from(sorted(BY_NAME)), min_size=1, unique=True))
     answer = {name: {kind: ((16, 1, draw(prices)),) for kind in kinds} for name in names}
-    return Figures({name: draw(st.sampled_from([0.0, 0.5])) for name in names}, answer, 0.2)
+    return CalibrationTable({name: draw(st.sampled_from([0.0, 0.5])) for name in names}, answer, 0.2)
 
 
 def legal(monoid, types, ranges):
@@ -65,7 +64,7 @@ def test_sums_of_doubles_are_never_subtracted_from(types, figures, ranges):
 def test_sums_of_doubles_are_not_subtracted_from_though_it_were_free(types):
     free = {a.card.name: {"add float64": ((16, 1, 1e-9),)} for a in ALGORITHMS if "invertible" in a.card.needs}
     dear = {"recalc": {"add float64": ((16, 1, 1e9),)}}
-    assert choose(ADD, types, [60], figures=Figures({}, free | dear, 0.2)) is recalc
+    assert choose(ADD, types, [60], figures=CalibrationTable({}, free | dear, 0.2)) is recalc
 
 
 @pytest.mark.parametrize("folded", [(ADD, REAL), (MOMENTS, REAL * 5), (COMOMENTS, REAL * 6)], ids=label)
@@ -75,10 +74,11 @@ def test_long_windows_of_doubles_are_folded_as_trees(folded, figures, longest, m
 
 
 def test_up_to_the_bound_doubles_may_be_added_one_after_another():
-    cheap = Figures({}, {"recalc": {"add float64": ((16, 1, 1e-9),)}}, 0.2)
+    cheap = CalibrationTable({}, {"recalc": {"add float64": ((16, 1, 1e-9),)}}, 0.2)
     assert choose(ADD, REAL, [LINEAR], figures=cheap) is recalc
     assert choose(ADD, REAL, [LINEAR + 1], figures=cheap) is not recalc
-    assert choose(ADD, INT, [LINEAR + 1], figures=Figures({}, {"recalc": {"add int64": ((1, 1, 1.0),)}}, 1.0)) is recalc
+    assert choose(ADD, INT, [LINEAR + 1],
+                  figures=CalibrationTable({}, {"recalc": {"add int64": ((1, 1, 1.0),)}}, 1.0)) is recalc
 
 
 @pytest.mark.parametrize(("monoid", "types"), FOLDED, ids=label)
@@ -94,8 +94,8 @@ def test_several_ranges_are_served_by_one_that_serves_several(figures, ranges):
 
 
 def test_start_up_is_paid_where_there_is_enough_to_do():
-    figures = Figures({"two_stacks": 1.0}, {"two_stacks": {"add float64": ((16, 1, 1.0),)},
-                                            "chain": {"add float64": ((16, 1, 2.0),)}}, 0.2)
+    figures = CalibrationTable({"two_stacks": 1.0}, {"two_stacks": {"add float64": ((16, 1, 1.0),)},
+                                                     "chain": {"add float64": ((16, 1, 2.0),)}}, 0.2)
     if BY_NAME["two_stacks"].missing is None:
         assert choose(ADD, REAL, [16], 10**10, figures).card.name == "two_stacks"
     assert choose(ADD, REAL, [16], 10**6, figures).card.name == "chain"
@@ -103,13 +103,14 @@ def test_start_up_is_paid_where_there_is_enough_to_do():
 
 def test_what_is_not_here_is_not_chosen(monkeypatch):
     monkeypatch.setattr("weft.final.algorithms.jit.find_spec", lambda name: None)
-    cheap = Figures({}, {"two_stacks": {"add int64": ((16, 1, 1e-9),)}, "chain": {"add int64": ((16, 1, 9.0),)}}, 0.2)
+    cheap = CalibrationTable({}, {"two_stacks": {"add int64": ((16, 1, 1e-9),)},
+                                  "chain": {"add int64": ((16, 1, 9.0),)}}, 0.2)
     assert choose(ADD, INT, [16], figures=cheap).card.name == "chain"
 
 
 def test_plans_do_not_compile_unless_forced(monkeypatch):
-    cheap = Figures({}, {a.card.name: {"max float64": ((16, 1, 1e-9 if a.card.engine == "numba" else 9.0),)}
-                         for a in ALGORITHMS}, 0.2)
+    cheap = CalibrationTable({}, {a.card.name: {"max float64": ((16, 1, 1e-9 if a.card.engine == "numba" else 9.0),)}
+                                  for a in ALGORITHMS}, 0.2)
     monkeypatch.setattr(module, "current_figures", lambda: cheap)
     assert assign(HIGH, [10], ()).card.engine == "numpy"
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, types_of
-from weft.final.algorithms import ALGORITHMS, Feed, Kept, dense_feed
-from weft.final.algorithms import recalc
+from weft.final.algorithms import ALGORITHMS, AlgorithmState, Feed, dense_feed, recalc
 from weft.final.algorithms.bulk import bounds, first_needed
 from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
 from weft.testing.monoids import AFFINE
@@ -87,7 +86,7 @@ def run_dense(algorithm, monoid, lines, ranges, cuts, spelled=()):
         feed = dense_feed(cells, ranges, np.append(0, np.cumsum([len(part[0]) for part in parts])))
         feed = spelled_out(feed, kept.seen.copy()) if number in spelled else feed
         answers, kept = algorithm.advance(monoid, kept, feed)
-        kept = Kept.from_bytes(kept.to_bytes())
+        kept = AlgorithmState.from_bytes(kept.to_bytes())
         pieces.append([tuple(a.reshape(-1, len(ranges))[low:high] for a in answers)
                        for low, high in pairwise(feed.keys)])
     return tuple(np.concatenate([piece[key][field] for key in range(len(lines)) for piece in pieces])

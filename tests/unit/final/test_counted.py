@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.final.fold import dense as folding
-from weft.final.rows.whole_windows import cut_short
 from weft.final.fold.layout import grids
 from weft.final.fold.partition import fold_partition
+from weft.final.rows.whole_windows import shorten_grid
 from weft.model.edges import progressions
 from weft.model.window import Window, rows_window
 from weft.stages.build import final_stage
@@ -73,5 +73,5 @@ def test_every_whole_window_is_told_once(data, shapes, tile):
 
 def test_a_line_is_no_longer_than_the_rows_there_are():
     (grid,) = grids([rows_window(1_000_000_003, 10)])
-    assert (grid.phase, grid.gap, cut_short(grid, 95).gap) == (7, 100_000_000, 10)
-    assert cut_short(grid, 95).reaches[0].rest == grid.reaches[0].rest == 3
+    assert (grid.phase, grid.gap, shorten_grid(grid, 95).gap) == (7, 100_000_000, 10)
+    assert shorten_grid(grid, 95).reaches[0].rest == grid.reaches[0].rest == 3

@@ -11,9 +11,9 @@ from tests.unit.final.test_bucket import Shelf
 from tests.unit.final.test_counted import COMPONENTS, Keyed, expected, windows
 from weft.aggregates.component import Component
 from weft.errors import RunError
-from weft.final.rows.chunks import Waiting, joined
-from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF, Counter
 from weft.final.fold.partition import fold_partition
+from weft.final.rows.chunks import PendingRows, join_tables
+from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF, RowCounter
 from weft.model.edges import progressions
 from weft.model.window import Window, rows_window
 from weft.stages.build import final_stage
@@ -89,7 +89,7 @@ class Bucket:
         self.told, self.timely, self.late, self.ends = [], [], 0, [0] * len(shapes)
 
     def take(self, rows: list[Row], mark: int) -> None:
-        counter = Counter(1, self.shapes, self.store, None if self.until is None else self.until * SECOND)
+        counter = RowCounter(1, self.shapes, self.store, None if self.until is None else self.until * SECOND)
         if not rows and (counter.waiting.low is None or counter.waiting.low >= mark * SECOND):
             return
         self.timely += [row for row in rows if self.until is None or row[1] >= self.until]
@@ -129,7 +129,7 @@ def test_a_late_row_is_dropped_and_one_at_the_watermark_is_not():
 def test_rows_are_sent_only_where_a_window_ends_and_kept_only_as_far_as_windows_reach():
     shapes, store, sizes = (rows_window(20, 10),), Shelf(), []
     for second in range(200):
-        counter = Counter(1, shapes, store, second * SECOND)
+        counter = RowCounter(1, shapes, store, second * SECOND)
         found = counter.advance(table([("a", second, second)]), (second + 1) * SECOND)
         sizes.append(sum(part.num_rows for part in found.rows))
         assert sum(part.num_rows for part in counter.kept.read(0)) <= 2 * 20
@@ -141,7 +141,7 @@ def test_rows_are_sent_only_where_a_window_ends_and_kept_only_as_far_as_windows_
 def test_waiting_rows_are_moved_seldom_and_lie_in_few_chunks():
     store, most = Shelf(), 0
     for second in range(3000):
-        waiting = Waiting(store, 0, AT)
+        waiting = PendingRows(store, 0, AT)
         assert sum(part.num_rows for part in waiting.passed(second * SECOND)) == (second > 600)
         waiting.wait(table([("a", second + 600, 1)]), second * SECOND)
         waiting.save()
@@ -152,16 +152,16 @@ def test_waiting_rows_are_moved_seldom_and_lie_in_few_chunks():
 
 def test_rows_of_another_type_are_refused():
     with pytest.raises(RunError, match="other columns or types"):
-        joined([pa.table({"a": [1]}), pa.table({"a": ["x"]})])
+        join_tables([pa.table({"a": [1]}), pa.table({"a": ["x"]})])
 
 
 def test_rows_without_keys_and_with_nested_columns_are_counted():
     maps = pa.array([[("a", 1)], None, [("b", 2)]], pa.map_(pa.string(), pa.int64()))
     rows = pa.table({SHELF: pa.array([0, 0, 0], pa.int32()), AT: [2, 1, 2], "m": maps, "s": [{"x": 1}, None, {"x": 0}]})
     store, shapes = Shelf(), (rows_window(2, 1),)
-    (first,) = Counter(0, shapes, store, None).advance(rows, 3).rows
+    (first,) = RowCounter(0, shapes, store, None).advance(rows, 3).rows
     assert (first.column(FIRST).to_pylist(), first.column(FRESH).to_pylist()) == ([0, 1, 1], [0, 0, 0])
-    (second,) = Counter(0, shapes, store, 3).advance(rows.set_column(1, AT, pa.array([4, 5, 9])), 6).rows
+    (second,) = RowCounter(0, shapes, store, 3).advance(rows.set_column(1, AT, pa.array([4, 5, 9])), 6).rows
     # Of the tie at 1 and 2, which a window that ends at row 3 begins in, both are sent.
     assert second.column(FIRST).to_pylist() == [1, 1, 3, 4]
     assert (set(second.column(LOW).to_pylist()), set(second.column(FRESH).to_pylist())) == ({2}, {3})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scripts.algorithms_page import BEGIN, END, cards, main, renewed
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import LINEAR, TABLED
-from scripts.algorithms_page import BEGIN, END, cards, main, renewed
 
 PAGE = Path(__file__).parents[3] / "docs" / "algorithms.md"
 TEXT = PAGE.read_text(encoding="utf-8")

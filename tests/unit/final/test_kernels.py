@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, Monoid, State, types_of
-from weft.final.algorithms import ALGORITHMS
-from weft.final.algorithms import chain
-from weft.final.algorithms import prefix
-from weft.final.algorithms import recalc
+from weft.final.algorithms import ALGORITHMS, chain, prefix, recalc
 from weft.final.choose import choose
 
 INTS = (np.int8, np.int32, np.int64)

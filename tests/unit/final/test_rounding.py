@@ -10,13 +10,12 @@ import pytest
 
 from weft.aggregates.component import Component
 from weft.aggregates.monoid import ADD, LINEAR
-from weft.final.algorithms import ALGORITHMS, Kept, dense_feed
-from weft.final.algorithms import disjoint
+from weft.final.algorithms import ALGORITHMS, AlgorithmState, dense_feed, disjoint
 from weft.final.algorithms.bulk import Bulk
 from weft.final.choose import read_by
 from weft.final.fold.dense import Slices
 from weft.final.fold.lanes import Lane
-from weft.final.fold.ragged import Span, fold_steps
+from weft.final.fold.ragged import Span, fold_ragged
 from weft.model.window import Window
 
 BOUND = 1e-12
@@ -89,7 +88,7 @@ def test_a_stream_in_pieces_keeps_the_bound(algorithm, window, kind):
     kept, pieces = algorithm.init(ADD, (FLOAT,), [window], 1), []
     for piece in np.split(KINDS[kind], [999, 140_000]):
         (sums,), kept = algorithm.advance(ADD, kept, dense_feed((piece,), [window]))
-        kept = Kept.from_bytes(kept.to_bytes())
+        kept = AlgorithmState.from_bytes(kept.to_bytes())
         pieces.append(sums)
     check(np.concatenate(pieces), 1, kind, window)
 
@@ -110,7 +109,7 @@ def test_a_stream_reads_long_windows_of_doubles_within_the_bound():
     window, values = Window(262_144, 1), KINDS["tenths"]
     slices = Slices(np.zeros(LINE, np.int64), np.arange(LINE), np.ones(LINE, np.int64))
     lane = Lane(ADD, (values,), None, lambda state: ([state[0]], None))
-    [answers] = fold_steps(slices, [window], [lane], [[disjoint]], Span(LINE - 1, LINE))
+    [answers] = fold_ragged(slices, [window], [lane], [[disjoint]], Span(LINE - 1, LINE))
     [[found]] = [values for values, _ in answers.lanes]
     total = math.fsum(values[-262_144:].tolist())
     assert abs(found - total).max() <= BOUND * total

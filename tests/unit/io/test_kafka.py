@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.types import StructType
 
 from weft.errors import SourceError
-from weft.io.kafka import Kafka, attempt, hidden
+from weft.io.kafka import Kafka, hide_secrets, try_kafka
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ada" password="s3same";'
 SECRETS = {"kafka.sasl.jaas.config": JAAS, "kafka.ssl.keystore.password": "opens", "kafka.acks": "all"}
@@ -77,7 +77,7 @@ def test_a_source_that_is_printed_shows_no_options() -> None:
 
 
 def test_errors_hold_no_passwords() -> None:
-    said = hidden(f"bad config {JAAS} or password=s3same, opens with acks=all as ada", SECRETS)
+    said = hide_secrets(f"bad config {JAAS} or password=s3same, opens with acks=all as ada", SECRETS)
     assert "s3same" not in said and "opens" not in said
     assert "acks=all as ada" in said
 
@@ -85,6 +85,6 @@ def test_errors_hold_no_passwords() -> None:
         raise PySparkException(f"no login with {JAAS}")
 
     with pytest.raises(SourceError) as caught:
-        attempt(act, "4.3.0", "cannot read topic 'trades'", SECRETS, SourceError)
+        try_kafka(act, "4.3.0", "cannot read topic 'trades'", SECRETS, SourceError)
     assert "s3same" not in str(caught.value)
     assert caught.value.__suppress_context__ and caught.value.__cause__ is None

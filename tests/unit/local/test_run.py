@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from weft.aggregates.monoid import ADD, MAX
 from weft.cost.model import PaperModel, find_technique
 from weft.final.algorithms import ALGORITHMS
-from weft.local.run import Rows, run_tree
+from weft.local.run import LocalRows, run_tree
 from weft.model.window import Window
 from weft.optimize import OPTIMIZERS
 from weft.optimize.problem import Problem
@@ -25,10 +25,10 @@ windows_of = st.lists(
 def rows_of(draw):
     size, seed = draw(st.integers(1, 60)), draw(st.integers(0, 9999))
     random = np.random.default_rng(seed)
-    return Rows(random.integers(-50, 150, size), random.integers(0, 4, size), (random.integers(-9, 9, size),))
+    return LocalRows(random.integers(-50, 150, size), random.integers(0, 4, size), (random.integers(-9, 9, size),))
 
 
-def expected(rows: Rows, window: Window, monoid) -> dict:
+def expected(rows: LocalRows, window: Window, monoid) -> dict:
     found: dict = {}
     for time, key, value in zip(rows.time.tolist(), rows.key.tolist(), rows.values[0].tolist(), strict=True):
         last = time - (time - window.phase) % window.slide

@@ -13,9 +13,9 @@ from weft.cost.techniques import TECHNIQUES
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import account, account_plan
+from weft.optimize.account import break_down, break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
-from weft.optimize.problem import Problem, price
+from weft.optimize.problem import Problem, price_groups
 
 EXAMPLE_3 = (Window(16, 4), Window(10, 5), Window(8, 4))
 SECOND = 1_000_000
@@ -39,7 +39,7 @@ def projection(item):
 
 
 def test_example_3_by_value():
-    found = account(problem_of(EXAMPLE_3), ((0, 2), (1,)))
+    found = break_down(problem_of(EXAMPLE_3), ((0, 2), (1,)))
     assert (found.cost.total, found.no_share, found.shared) == pytest.approx((4.3, 5.5, 4.4))
     # 16/4 and 8/4 halve the reading of 1.2 and fold four and two slices every 4; 10/5 pays for itself.
     assert [s.part for s in found.shares] == pytest.approx([1.6, 1.6, 1.1])
@@ -47,7 +47,7 @@ def test_example_3_by_value():
 
 
 def test_a_factor_changes_the_unit_only():
-    one, thousand = (account(problem_of(EXAMPLE_3), ((0, 1, 2),), factor) for factor in (1, 1000))
+    one, thousand = (break_down(problem_of(EXAMPLE_3), ((0, 1, 2),), factor) for factor in (1, 1000))
     assert thousand.cost.total == pytest.approx(1000 * one.cost.total)
     assert thousand.cost.trees[0].cost == pytest.approx(1000 * one.cost.trees[0].cost)
     assert thousand.cost.trees[0].edge_rate == one.cost.trees[0].edge_rate
@@ -61,9 +61,9 @@ def test_parts_add_up(optimizer, technique):
     @settings(max_examples=6)
     def check(windows):
         problem = problem_of(windows, technique, optimizer.shared)
-        found = account(problem, optimizer.group(problem))
+        found = break_down(problem, optimizer.group(problem))
         apart = problem_of(windows, technique)
-        extremes = [price(apart, find_optimizer(name).group(apart)).total for name in ("no_share", "share_all")]
+        extremes = [price_groups(apart, find_optimizer(name).group(apart)).total for name in ("no_share", "share_all")]
         assert [found.no_share, found.shared] == pytest.approx(extremes)
         assert sum(s.part for s in found.shares) == pytest.approx(found.cost.total)
         assert sum(s.saved for s in found.shares) == pytest.approx(found.no_share - found.cost.total)
@@ -73,12 +73,12 @@ def test_parts_add_up(optimizer, technique):
 
 
 def test_who_shares_nothing_saves_nothing():
-    found = account(problem_of(EXAMPLE_3), ((0,), (1,), (2,)))
+    found = break_down(problem_of(EXAMPLE_3), ((0,), (1,), (2,)))
     assert [s.saved for s in found.shares] == pytest.approx([0, 0, 0])
 
 
 def test_equal_queries_pay_the_same():
-    found = account(problem_of([Window(8, 4)] * 4), ((0, 1, 2, 3),))
+    found = break_down(problem_of([Window(8, 4)] * 4), ((0, 1, 2, 3),))
     assert len({s.part for s in found.shares}) == 1
     assert found.shares[0].part == pytest.approx(found.cost.total / 4)
 
@@ -93,9 +93,9 @@ def workload():
 def test_a_plan_is_reckoned_in_seconds(name):
     optimizer = find_optimizer(name)
     plan = plan_workload(workload(), optimizer, lambda b: SPARK, projection)
-    found = account_plan(plan, lambda b: SPARK, projection, {scan_key(workload()[0])})
-    whole = [account_plan(plan_workload(workload(), find_optimizer(other), lambda b: SPARK, projection),
-                          lambda b: SPARK, projection) for other in ("no_share", "share_all")]
+    found = break_down_plan(plan, lambda b: SPARK, projection, {scan_key(workload()[0])})
+    whole = [break_down_plan(plan_workload(workload(), find_optimizer(other), lambda b: SPARK, projection),
+                             lambda b: SPARK, projection) for other in ("no_share", "share_all")]
     assert found.no_share == pytest.approx(whole[0].cost) and found.shared == pytest.approx(whole[1].cost)
     assert 0.3 < found.cost <= found.no_share * (1 + 1e-9)
     parts = [s.part for scan in found.scans for s in scan.account.shares]
@@ -106,7 +106,7 @@ def test_a_plan_is_reckoned_in_seconds(name):
 def test_trees_over_one_scan_pay_for_it_together():
     items = workload()[:6]
     plan = SharedPlan("tri_weave", (Scan((Tree(items[:3]), Tree(items[3:]))),))
-    (scan,) = account_plan(plan, lambda b: SPARK, projection).scans
+    (scan,) = break_down_plan(plan, lambda b: SPARK, projection).scans
     once = SPARK.scan(float(scan.edge_rate.value)) * SPAN
     assert scan.account.cost.partial == pytest.approx(once)
     assert scan.account.cost.total == pytest.approx(once + sum(t.cost for t in scan.account.cost.trees))

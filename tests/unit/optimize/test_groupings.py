@@ -15,8 +15,8 @@ from weft.cost.spark import SparkCosts
 from weft.model.plan import Scan, Tree
 from weft.model.query import Output, Query
 from weft.model.window import Window
-from weft.model.workload import Bound
-from weft.optimize.groupings import Grouping, add_unions, costs_now, derive_groupings, place
+from weft.model.workload import BoundQuery
+from weft.optimize.groupings import Grouping, add_unions, costs_now, derive_groupings, place_grouping
 
 SECOND = 1_000_000
 SPAN = 10 * 3600 * SECOND
@@ -36,7 +36,7 @@ def keys_of(keys) -> int:
 def query(name, keys, minutes=1, where=None, component=SUM):
     found = Query(name, "", "t", "ts", Window(minutes * 60 * SECOND, 60 * SECOND), where, tuple(keys), (),
                   (Output("__call_0", "x"),), None, "")
-    return Bound(found, "timestamp", ("int",) * len(keys), (Lowered((component, ROWS)),))
+    return BoundQuery(found, "timestamp", ("int",) * len(keys), (Lowered((component, ROWS)),))
 
 
 def scan(*queries) -> Scan:
@@ -50,7 +50,7 @@ def sizes(found, keys) -> SparkModel:
 def lattice_of(scans):
     lattice = ()
     for each in scans:
-        lattice = place(lattice, Grouping(each, sizes(each, each.keys)))
+        lattice = place_grouping(lattice, Grouping(each, sizes(each, each.keys)))
     return lattice
 
 
@@ -67,7 +67,7 @@ def test_one_that_arrives_later_takes_over_those_it_serves_more_cheaply():
     coarse, fine, middle = scan(query("coarse", "a")), scan(query("fine", "abc")), scan(query("middle", "ab"))
     first = lattice_of([coarse, fine])
     assert [node.parent for node in first] == [1, None]
-    assert [node.parent for node in place(first, Grouping(middle, sizes(middle, middle.keys)))] == [2, None, 1]
+    assert [node.parent for node in place_grouping(first, Grouping(middle, sizes(middle, middle.keys)))] == [2, None, 1]
 
 
 def test_a_grouping_that_hardly_makes_fewer_slices_serves_nobody():

@@ -13,8 +13,8 @@ from weft.cost.model import PaperModel, find_technique
 from weft.errors import PlanError
 from weft.model.window import Window
 from weft.optimize.incremental import Incremental
-from weft.optimize.problem import Problem, price
-from weft.optimize.weave_plain import Plain, Savings
+from weft.optimize.problem import Problem, price_groups
+from weft.optimize.weave_plain import PlainWeave, Savings
 from weft.optimize.weave_share import weave_share
 from weft.testing.workloads import tri_workload, weave_workload
 
@@ -27,7 +27,7 @@ def recomputed(plan: Incremental) -> float:
     """The plan's cost reckoned afresh from its windows."""
     order = list(plan.windows)
     problem = Problem(tuple(plan.windows[n] for n in order), plan.model)
-    return price(problem, tuple(tuple(order.index(n) for n in group) for group in plan.groups)).total
+    return price_groups(problem, tuple(tuple(order.index(n) for n in group) for group in plan.groups)).total
 
 
 @given(st.lists(windows_of, min_size=0, max_size=6), st.lists(st.one_of(windows_of, st.integers(0, 20)), max_size=12),
@@ -52,7 +52,7 @@ def test_no_tolerance_is_the_plan_from_scratch_and_all_tolerance_never_weaves_an
         strict.add(window)
         lax.add(window)
     problem = Problem(windows, PaperModel(50, find_technique("panes")))
-    assert strict.cost == pytest.approx(price(problem, weave_share.group(problem)).total, rel=1e-9)
+    assert strict.cost == pytest.approx(price_groups(problem, weave_share.group(problem)).total, rel=1e-9)
     assert all(change.rebuilt for change in strict.history)
     assert [change.rebuilt for change in lax.history] == [True] + [False] * 35
     assert lax.cost >= strict.cost * (1 - 1e-9)
@@ -129,7 +129,7 @@ def test_a_query_that_is_not_there():
 def test_all_ways_to_count_less_give_the_same_plan(seed):
     problem = Problem(weave_workload(9, largest=100, overlap=5, seed=seed), PaperModel(10, find_technique("panes")))
     steps = [Savings(False, False, False), Savings(True, False, False), Savings(True, True, False), Savings()]
-    runs = [Plain(problem, savings) for savings in steps]
+    runs = [PlainWeave(problem, savings) for savings in steps]
     plans = [run.weave() for run in runs]
     assert all(plan == plans[0] for plan in plans)
     assert runs[0].work.pairs >= runs[1].work.pairs == runs[2].work.pairs

@@ -15,7 +15,7 @@ from weft.model.window import Window
 from weft.optimize import OPTIMIZERS
 from weft.optimize.exhaustive import exhaustive, partitions
 from weft.optimize.plan import find_optimizer, solve
-from weft.optimize.problem import Problem, price
+from weft.optimize.problem import Problem, price_groups
 from weft.optimize.weave_share import weave_share
 from weft.testing.workloads import any_workload, tri_workload, weave_workload
 
@@ -34,7 +34,7 @@ def problem_of(windows, rate=1.2, technique="panes", shared=False, seed=0):
 
 
 def cost_of(problem, name):
-    return price(problem, BY_NAME[name].group(problem)).total
+    return price_groups(problem, BY_NAME[name].group(problem)).total
 
 
 def test_example_3_by_value():
@@ -43,14 +43,14 @@ def test_example_3_by_value():
     # 000 prints 11.6 for No Share; by its own Eq. 3 it is 5.5.
     assert costs == pytest.approx({"no_share": 5.5, "share_all": 4.4}, rel=1e-12)
     groups = weave_share.group(problem)
-    woven = price(problem, groups)
+    woven = price_groups(problem, groups)
     assert groups == ((0, 2), (1,))
     assert (woven.total, woven.partial, woven.final) == pytest.approx((4.3, 2.4, 1.9), rel=1e-12)
 
 
 def test_a_shared_partial_stage_is_paid_once():
     problem = problem_of(EXAMPLE_3, shared=True)
-    plan = price(problem, BY_NAME["tri_weave"].group(problem))
+    plan = price_groups(problem, BY_NAME["tri_weave"].group(problem))
     # λ once, the eight edges of every 20 for each of two trees, and the folding as before.
     assert plan.total == pytest.approx(1.2 + 2 * 8 / 20 + 1.9, rel=1e-12)
 
@@ -67,7 +67,7 @@ def test_every_query_once_and_a_price_that_holds(optimizer, technique):
         assert groups == optimizer.group(replace(problem, seed=problem.seed)), "equal input, equal plan"
         each = replace(problem, by_query=True)
         grown = problem.pricing.once + sum(each.grown(group).cost for group in groups)
-        assert price(problem, groups).total == pytest.approx(grown, rel=1e-9)
+        assert price_groups(problem, groups).total == pytest.approx(grown, rel=1e-9)
 
     check()
 
@@ -78,9 +78,9 @@ def test_every_query_once_and_a_price_that_holds(optimizer, technique):
 @settings(max_examples=8)
 def test_nobody_beats_exhaustive(technique, shared, windows, rate):
     problem = problem_of(windows, rate, technique, shared)
-    least = price(problem, exhaustive.group(problem)).total
+    least = price_groups(problem, exhaustive.group(problem)).total
     for optimizer in OPTIMIZERS:
-        assert price(problem, optimizer.group(problem)).total >= least * (1 - 1e-9)
+        assert price_groups(problem, optimizer.group(problem)).total >= least * (1 - 1e-9)
 
 
 def plain_greedy(problem):
@@ -101,8 +101,8 @@ def plain_greedy(problem):
 @settings(max_examples=25)
 def test_bounds_lead_to_as_good_a_plan_as_looking_at_every_pair(technique, windows, rate):
     problem = problem_of(windows, rate, technique)
-    woven = price(problem, weave_share.group(problem)).total
-    plain = price(problem, problem.groups(plain_greedy(problem))).total
+    woven = price_groups(problem, weave_share.group(problem)).total
+    plain = price_groups(problem, problem.groups(plain_greedy(problem))).total
     assert woven <= plain * 1.02 + 1e-9  # ties may fall either way
 
 
@@ -121,8 +121,8 @@ def test_within_three_per_cent_of_exhaustive_nearly_always():
     for seed in range(100):
         rate = (1, 10, 100)[seed % 3]
         problem = problem_of(weave_workload(3 + seed % 6, largest=1000, seed=seed), rate)
-        best = price(problem, exhaustive.group(problem)).total
-        close += price(problem, weave_share.group(problem)).total <= best * 1.03
+        best = price_groups(problem, exhaustive.group(problem)).total
+        close += price_groups(problem, weave_share.group(problem)).total <= best * 1.03
     assert close >= 95
 
 
@@ -143,7 +143,7 @@ def test_polishing_moves_what_was_merged_too_early():
     assert weave_share.group(problem) == ((0, 1, 2), (3,))
     groups = BY_NAME["weave_polish"].group(problem)
     assert groups == ((0, 2), (1, 3)) == exhaustive.group(problem)
-    assert price(problem, groups).total == pytest.approx(4.5 - 1 / 12)
+    assert price_groups(problem, groups).total == pytest.approx(4.5 - 1 / 12)
 
 
 def test_polishing_knows_what_spark_shares():

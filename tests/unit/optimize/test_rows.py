@@ -13,9 +13,9 @@ from weft.errors import PlanError
 from weft.model.plan import Scan, SharedPlan, Tree, check_plan
 from weft.model.query import Call, Output, Query
 from weft.model.window import Window, rows_window
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import account_plan
+from weft.optimize.account import break_down_plan
 from weft.optimize.groupings import may_derive
 from weft.optimize.plan import find_optimizer, plan_workload
 from weft.stages.build import build, projection
@@ -30,7 +30,7 @@ def bound(name, window=ROWS, where=None, keys=("symbol",), call="sum"):
     lowered = find(call).lower((Argument("volume", "bigint"),), "")
     query = Query(name, "", "trades", "ts", window, where, keys, (Call(call, ("volume",)),),
                   (Output("__call_0", "x"), Output("__window.end", "at")), None, "")
-    made = Bound(query, "timestamp", ("string",) * len(keys), (lowered,))
+    made = BoundQuery(query, "timestamp", ("string",) * len(keys), (lowered,))
     if not window.counts_rows:
         return made
     return replace(made, query=replace(query, order=("ts", "volume")), times=lower_times("ts", "timestamp"))
@@ -78,7 +78,7 @@ def test_a_plan_that_mixes_them_is_a_bug_and_said_so():
 
 def test_explain_names_the_unit():
     plan = planned("tri_weave", (bound("a"), bound("b", rows_window(7, 3))))
-    found = Explanation(plan, build(plan), account_plan(plan, lambda b: MODEL, projection))
+    found = Explanation(plan, build(plan), break_down_plan(plan, lambda b: MODEL, projection))
     text = str(found)
     assert "partial: 21 slices every 30 rows (0.7 a row), by symbol" in text
     assert "100 rows / 10 rows: a" in text and "7 rows / 3 rows: b" in text

@@ -16,14 +16,14 @@ import pytest
 from weft.errors import RunError
 from weft.server.endpoint import Limits, page, serving
 from weft.server.prometheus import METRICS, render
-from weft.spark.stream.progress import Figures, Reading, Totals
+from weft.spark.stream.progress import ScanMetrics, Totals, TriggerMetrics
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
 NASTY = 'a"b\\c\nd'
-LAST = Figures("scan-0", NOW, batch=3, watermark=datetime(2024, 5, 1, 12, tzinfo=UTC), trigger_seconds=0.25,
-               state_rows=15, state_bytes=1 << 40)
-RUNNING = Reading("scan-0", True, Totals(2, 1000, {"vwap": 80, NASTY: 0}, 6, 4), LAST, (LAST,))
-NEW = Reading("scan-1", True, Totals(answers={"high": 0}))
+LAST = TriggerMetrics("scan-0", NOW, batch=3, watermark=datetime(2024, 5, 1, 12, tzinfo=UTC), trigger_seconds=0.25,
+                      state_rows=15, state_bytes=1 << 40)
+RUNNING = ScanMetrics("scan-0", True, Totals(2, 1000, {"vwap": 80, NASTY: 0}, 6, 4), LAST, (LAST,))
+NEW = ScanMetrics("scan-1", True, Totals(answers={"high": 0}))
 
 SAMPLE = re.compile(r'([a-z_]+)\{([a-z]+)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (\S+)')
 UNESCAPE = {"\\n": "\n", "\\\\": "\\", '\\"': '"'}
@@ -72,14 +72,14 @@ def test_health_says_whether_all_runs() -> None:
                                 "at": "2024-05-01T12:10:00.000Z", "watermark": "2024-05-01T12:00:00.000Z",
                                 "lag_seconds": 600.0}
     assert data["scans"][1]["watermark"] is None
-    ended = Reading("scan-1", False, Totals())
+    ended = ScanMetrics("scan-1", False, Totals())
     assert page("/health", (RUNNING, ended), NOW)[0] == 503 and page("/health", (), NOW)[0] == 503
 
 
 def test_pages_over_http() -> None:
-    readings: list[Reading] = []
+    readings: list[ScanMetrics] = []
 
-    def read() -> Sequence[Reading]:
+    def read() -> Sequence[ScanMetrics]:
         return tuple(readings)
 
     with serving(0, read) as address:
@@ -130,7 +130,7 @@ def test_a_client_that_sends_byte_by_byte_has_a_deadline() -> None:
 
 
 def test_a_client_that_reads_nothing_has_a_deadline() -> None:
-    many = tuple(Reading(f"scan-{i}", True, Totals(answers={"q" * 1000 + str(i): 0})) for i in range(20_000))
+    many = tuple(ScanMetrics(f"scan-{i}", True, Totals(answers={"q" * 1000 + str(i): 0})) for i in range(20_000))
     with serving(0, lambda: many, limits=Limits(seconds=0.3)) as address, connect(address) as slow:
         slow.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         time.sleep(1.5)

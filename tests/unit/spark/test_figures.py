@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from weft.spark.stream.progress import KEYS, Figures, Totals, figures_of, pace, recent, total
-from weft.spark.stream.metrics import Meter, watching
+from weft.spark.stream.metrics import MetricsListener, listen_to
+from weft.spark.stream.progress import (
+    KEYS,
+    Totals,
+    TriggerMetrics,
+    current_rates,
+    last_minute,
+    sum_triggers,
+    trigger_metrics,
+)
 
 NOW = datetime(2024, 5, 1, 12, 10, tzinfo=UTC)
 LABELS = {"a0": ("vwap", "vwap_again"), "a1": ("high",)}
@@ -36,8 +44,8 @@ def trigger(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_whole_report() -> None:
-    found = figures_of("scan-0", PROGRESS, LABELS, NOW)
-    assert found == Figures(
+    found = trigger_metrics("scan-0", PROGRESS, LABELS, NOW)
+    assert found == TriggerMetrics(
         scan="scan-0", at=datetime(2024, 5, 1, 12, 9, 58, tzinfo=UTC), batch=7, rows=1000, rows_per_second=500.0,
         answers={"vwap": 40, "vwap_again": 40}, answers_per_second=40.0,
         watermark=datetime(2024, 5, 1, 12, tzinfo=UTC), lag_seconds=600.0, trigger_seconds=2.0, state_rows=15,
@@ -48,44 +56,44 @@ def test_a_whole_report() -> None:
 @pytest.mark.parametrize("missing", sorted(PROGRESS))
 def test_whatever_is_missing(missing: str) -> None:
     for progress in ({k: v for k, v in PROGRESS.items() if k != missing}, {**PROGRESS, missing: None}):
-        found = figures_of("scan-0", progress, LABELS, NOW)
+        found = trigger_metrics("scan-0", progress, LABELS, NOW)
         assert tuple(found.to_dict()) == KEYS and json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_nothing_at_all_and_nonsense() -> None:
-    assert figures_of("s", {}, {}, NOW) == Figures("s", NOW)
+    assert trigger_metrics("s", {}, {}, NOW) == TriggerMetrics("s", NOW)
     nonsense = {"numInputRows": float("nan"), "batchId": 0, "durationMs": {"triggerExecution": "x"}, "timestamp": "?",
                 "stateOperators": [None, {"numRowsTotal": -1}], "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}}
-    assert figures_of("s", nonsense, {}, NOW) == Figures("s", NOW, batch=0)
+    assert trigger_metrics("s", nonsense, {}, NOW) == TriggerMetrics("s", NOW, batch=0)
 
 
 def test_rows_are_sparks_where_weft_observed_none() -> None:
-    assert figures_of("s", {**PROGRESS, "observedMetrics": {}}, LABELS, NOW).rows == 2000
+    assert trigger_metrics("s", {**PROGRESS, "observedMetrics": {}}, LABELS, NOW).rows == 2000
 
 
 def test_a_query_of_several_labels_gets_their_sum() -> None:
     progress = {"observedMetrics": {"answers": {"x": 1, "y": 2}}}
-    assert figures_of("s", progress, {"x": ("q",), "y": ("q", "r")}, NOW).answers == {"q": 3, "r": 2}
+    assert trigger_metrics("s", progress, {"x": ("q",), "y": ("q", "r")}, NOW).answers == {"q": 3, "r": 2}
 
 
 def test_machines_get_times_in_utc() -> None:
-    data = figures_of("scan-0", PROGRESS, LABELS, NOW).to_dict()
+    data = trigger_metrics("scan-0", PROGRESS, LABELS, NOW).to_dict()
     assert (data["at"], data["watermark"]) == ("2024-05-01T12:09:58.000Z", "2024-05-01T12:00:00.000Z")
     assert data["answers"] == {"vwap": 40, "vwap_again": 40}
 
 
 def test_totals_keep_a_place_for_every_query() -> None:
-    one = figures_of("s", PROGRESS, LABELS, NOW)
-    sums = total((), ("vwap", "vwap_again", "high")) + total((one, one))
+    one = trigger_metrics("s", PROGRESS, LABELS, NOW)
+    sums = sum_triggers((), ("vwap", "vwap_again", "high")) + sum_triggers((one, one))
     assert sums == Totals(2, 2000, {"vwap": 80, "vwap_again": 80, "high": 0}, 6, 4)
 
 
 def test_the_pace_falls_while_nothing_happens() -> None:
-    one = Figures("s", NOW - timedelta(seconds=10), rows=1000, answers={"q": 20}, trigger_seconds=1.0)
-    assert (pace((one,), NOW).rows, pace((one,), NOW).answers) == (100.0, {"q": 2.0})
-    assert pace((one,), NOW + timedelta(seconds=10)).rows == 50.0
-    assert pace((one,), NOW + timedelta(seconds=60)).rows == 0.0
-    assert recent((one,), NOW + timedelta(seconds=60)) == ()
+    one = TriggerMetrics("s", NOW - timedelta(seconds=10), rows=1000, answers={"q": 20}, trigger_seconds=1.0)
+    assert (current_rates((one,), NOW).rows, current_rates((one,), NOW).answers) == (100.0, {"q": 2.0})
+    assert current_rates((one,), NOW + timedelta(seconds=10)).rows == 50.0
+    assert current_rates((one,), NOW + timedelta(seconds=60)).rows == 0.0
+    assert last_minute((one,), NOW + timedelta(seconds=60)) == ()
 
 
 def scan(*triggers: dict[str, Any], active: bool = True) -> Any:
@@ -95,8 +103,8 @@ def scan(*triggers: dict[str, Any], active: bool = True) -> Any:
 
 
 def test_a_meter_counts_every_trigger_once() -> None:
-    seen: list[Figures] = []
-    meter = Meter(seen.append)
+    seen: list[TriggerMetrics] = []
+    meter = MetricsListener(seen.append)
     meter.take(trigger(0))  # told before the meter knows the scan
     meter.follow([scan(trigger(0), trigger(1))])
     meter.take(trigger(1))  # told once more
@@ -110,7 +118,7 @@ def test_a_meter_counts_every_trigger_once() -> None:
 
 def test_a_meter_keeps_a_minute() -> None:
     clock = iter(datetime(2024, 5, 1, 12, *after, tzinfo=UTC) for after in ((0, 2), (0, 3), (1, 31)))
-    meter = Meter(clock=lambda: next(clock))
+    meter = MetricsListener(clock=lambda: next(clock))
     meter.follow([scan()])
     for number in (0, 1):
         meter.take(trigger(number))
@@ -121,7 +129,7 @@ def test_a_meter_keeps_a_minute() -> None:
 
 
 def test_a_meter_waits_for_the_end() -> None:
-    meter = Meter()
+    meter = MetricsListener()
     meter.follow([scan()])
     assert not meter.settle(0.01)
     meter.onQueryTerminated(SimpleNamespace(id="q0"))  # type: ignore[arg-type]
@@ -129,15 +137,16 @@ def test_a_meter_waits_for_the_end() -> None:
 
 
 def test_a_query_that_ended_before_is_not_waited_for() -> None:
-    meter = Meter()
+    meter = MetricsListener()
     meter.follow([scan(trigger(0), active=False)])
     assert meter.settle(0.01) and meter.readings()[0].totals.triggers == 1
 
 
 def test_the_listener_is_removed_at_the_end() -> None:
-    listeners: list[Meter] = []
+    listeners: list[MetricsListener] = []
     streams = SimpleNamespace(addListener=listeners.append, removeListener=listeners.remove)
-    with pytest.raises(ValueError), watching(SimpleNamespace(streams=streams), Meter(), [scan()]) as meter:  # type: ignore[arg-type]
+    with pytest.raises(ValueError), listen_to(SimpleNamespace(streams=streams), MetricsListener(),
+                                              [scan()]) as meter:  # type: ignore[arg-type]
         assert listeners == [meter]
         raise ValueError
     assert not listeners

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from weft.errors import RunError, StreamWarning
-from weft.spark.stream.handle import RESTARTS, Running, Stream, told
+from weft.spark.stream.handle import RESTARTS, RunningScan, Stream, error_sentence
 
 PLAN = "\n\n=== Streaming Query ===\nIdentifier: weft scan-0\nLogical Plan:\nSomeError: not this\n"
 CASES = {
@@ -33,7 +33,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_innermost_error_is_told(case: str) -> None:
     text, said = CASES[case]
-    assert told(Exception(text + PLAN if text else text)) == said
+    assert error_sentence(Exception(text + PLAN if text else text)) == said
 
 
 class FakeQuery:
@@ -57,7 +57,8 @@ class FakeQuery:
 
 def stream_of(*queries: FakeQuery) -> Stream:
     plan: Any = SimpleNamespace()
-    return Stream(plan, [Running(f"scan-{i}", (), {}, query) for i, query in enumerate(queries)])  # type: ignore[arg-type]
+    return Stream(plan, [RunningScan(f"scan-{i}", (), {}, query) for i,
+                         query in enumerate(queries)])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("busy", [False, True])
@@ -91,8 +92,9 @@ class FailingQuery:
 def failing(monkeypatch: pytest.MonkeyPatch, *queries: FailingQuery) -> tuple[Stream, list[float]]:
     """A stream of one scan, each start of which is the next query, and how long it waited before each."""
     left, waits = list(queries), []  # type: list[FailingQuery], list[float]
-    monkeypatch.setattr("weft.spark.stream.handle.time.sleep", lambda s: waits.append(s) if s > 1 else None)  # not polls
-    scan: Any = Running("scan-0", (), {}, left.pop(0), lambda: left.pop(0))  # type: ignore[arg-type,return-value]
+    monkeypatch.setattr("weft.spark.stream.handle.time.sleep",
+                        lambda s: waits.append(s) if s > 1 else None)  # not polls
+    scan: Any = RunningScan("scan-0", (), {}, left.pop(0), lambda: left.pop(0))  # type: ignore[arg-type,return-value]
     return Stream(SimpleNamespace(), [scan]), waits  # type: ignore[arg-type]
 
 
@@ -100,16 +102,16 @@ def test_a_scan_for_which_the_machine_was_too_busy_starts_again(monkeypatch: pyt
     busy = FailingQuery(BUSY)
     stream, waits = failing(monkeypatch, busy, busy, FailingQuery(BUSY, progress=True), FailingQuery(None))
     with pytest.warns(StreamWarning, match=r"could not start a Python process .* scan-0 .*the machine is busy"):
-        assert stream.await_end()
+        assert stream.awaitTermination()
     assert waits == [2.0, 4.0, 2.0]  # one that got on begins to count anew
 
 
 def test_a_scan_is_not_started_again_for_ever_nor_after_other_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, waits = failing(monkeypatch, *[FailingQuery(BUSY)] * (RESTARTS + 1))
     with pytest.warns(StreamWarning), pytest.raises(RunError, match=r"connect back\. .*when the machine is less busy"):
-        stream.await_end()
+        stream.awaitTermination()
     assert len(waits) == RESTARTS
     stream, waits = failing(monkeypatch, FailingQuery("Caused by: java.io.IOException: disk full"))
     with pytest.raises(RunError, match=r"disk full.*when the cause is mended"):
-        stream.await_end()
+        stream.awaitTermination()
     assert waits == []

@@ -12,10 +12,10 @@ from weft.io.kafka import Kafka, KafkaSink
 from weft.io.sinks import Sink
 from weft.io.sources import Files
 from weft.io.sources import place_of as source_place
-from weft.spark.stream.surroundings import Surroundings, place_of
+from weft.spark.stream.surroundings import StreamEnvironment, place_of
 
 ANSI = "spark.sql.ansi.enabled"
-FIRST = Surroundings({"t": "json at /in", "frame": None}, "parquet in /out", {ANSI: "true"}, "UTC")
+FIRST = StreamEnvironment({"t": "json at /in", "frame": None}, "parquet in /out", {ANSI: "true"}, "UTC")
 OTHERS = {
     "source": (replace(FIRST, sources={"t": "json at /other"}), r"source 't' as json at /in, and now .* /other"),
     "sink": (replace(FIRST, sink="parquet in /other"), r"go to parquet in /out, and would now go to parquet in /other"),

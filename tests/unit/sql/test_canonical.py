@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from weft.sql.canonical import canonical
 from tests.strategies.expressions import COLUMNS, expressions
+from weft.sql.canonical import canonical
 
 SAME = [
     ("x > 100", "100 < x", " x>100", "(x) > (100)", "`x` > 100", "NOT (x <= 100)", "not 100 >= x"),

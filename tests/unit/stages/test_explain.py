@@ -11,9 +11,9 @@ from weft.aggregates import Argument, find
 from weft.cost.model import SparkModel
 from weft.model.query import Call, Output, Query
 from weft.model.window import Window
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import account_plan
+from weft.optimize.account import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
 from weft.stages.build import build, projection
 from weft.stages.explain import Explanation
@@ -28,7 +28,7 @@ def bound(name, range, slide, call="sum", keys=("symbol",)):
     lowered = find(call).lower((Argument("volume", "bigint"),), "")
     query = Query(name, "", "trades", "ts", Window(range, slide), None, keys, (Call(call, ("volume",)),),
                   (Output("__call_0", "x"),), None, "")
-    return Bound(query, "timestamp", ("string",) * len(keys), (lowered,))
+    return BoundQuery(query, "timestamp", ("string",) * len(keys), (lowered,))
 
 
 def workload():
@@ -40,7 +40,7 @@ def workload():
 def explained(name, queries=None, measured=()):
     queries = workload() if queries is None else queries
     plan = plan_workload(queries, find_optimizer(name), lambda b: MODEL, projection)
-    return Explanation(plan, build(plan), account_plan(plan, lambda b: MODEL, projection, measured))
+    return Explanation(plan, build(plan), break_down_plan(plan, lambda b: MODEL, projection, measured))
 
 
 NAMES = [o.name for o in OPTIMIZERS if o.most is None]
@@ -103,7 +103,7 @@ def split_by_hand(groups):
 
     queries = workload()
     plan = SharedPlan("tri_weave", (Scan(tuple(Tree(tuple(queries[i] for i in group)) for group in groups)),))
-    return Explanation(plan, build(plan), account_plan(plan, lambda b: MODEL, projection))
+    return Explanation(plan, build(plan), break_down_plan(plan, lambda b: MODEL, projection))
 
 
 def test_the_picture_frames_the_trees_of_a_scan():

@@ -10,9 +10,9 @@ from operator import add
 from typing import Protocol
 
 from weft.cli.tables import counted
-from weft.spark.stream.progress import Figures, Reading, Totals
+from weft.spark.stream.progress import ScanMetrics, Totals, TriggerMetrics
 
-Read = Callable[[], Sequence[Reading]]
+Read = Callable[[], Sequence[ScanMetrics]]
 UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -24,16 +24,16 @@ class View(Protocol):
         """Shows what `read` gives while the body runs."""
         ...
 
-    def tell(self, figures: Figures) -> None:
+    def tell(self, figures: TriggerMetrics) -> None:
         """Takes the figures of a trigger, in the order of triggers."""
         ...
 
-    def end(self, readings: Sequence[Reading]) -> None:
+    def end(self, readings: Sequence[ScanMetrics]) -> None:
         """Shows the totals of a stream that has ended well."""
         ...
 
 
-def summary(readings: Sequence[Reading]) -> str:
+def summary(readings: Sequence[ScanMetrics]) -> str:
     """The totals of a stream as a sentence."""
     sums = totals(readings)
     parts = [f"{counted(sums.rows, 'row')} read", counted(sum(sums.answers.values()), "answer")]
@@ -43,7 +43,7 @@ def summary(readings: Sequence[Reading]) -> str:
     return f"Ended after {counted(sums.triggers, 'trigger')}{scans}: {', '.join(parts)}."
 
 
-def totals(readings: Sequence[Reading]) -> Totals:
+def totals(readings: Sequence[ScanMetrics]) -> Totals:
     """The totals of all scans."""
     return reduce(add, (one.totals for one in readings), Totals())
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from weft.cli.view.base import Read, summary
-from weft.spark.stream.progress import Figures, Reading
+from weft.spark.stream.progress import ScanMetrics, TriggerMetrics
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class JsonLines:
         """There is nothing to draw."""
         return nullcontext()
 
-    def tell(self, figures: Figures) -> None:
+    def tell(self, figures: TriggerMetrics) -> None:
         """Writes the object of a trigger at once."""
         print(json.dumps(figures.to_dict(), ensure_ascii=False, allow_nan=False), file=self.stdout, flush=True)
 
-    def end(self, readings: Sequence[Reading]) -> None:
+    def end(self, readings: Sequence[ScanMetrics]) -> None:
         """Tells the totals."""
         print(summary(readings), file=sys.stderr)

@@ -17,7 +17,7 @@ from rich.text import Text
 from weft.cli.output import console
 from weft.cli.tables import columns
 from weft.cli.view.base import Read, clock, length, size, speed, summary, totals
-from weft.spark.stream.progress import Figures, Pace, Reading, lag, pace
+from weft.spark.stream.progress import Rates, ScanMetrics, TriggerMetrics, current_rates, watermark_lag
 
 SHOWN = 20
 LOST = ("late", "dead")
@@ -40,24 +40,24 @@ class LiveView:
         with Live(console=console(self.stdout), get_renderable=now, refresh_per_second=FRAMES_A_SECOND, transient=True):
             yield
 
-    def tell(self, figures: Figures) -> None:
+    def tell(self, figures: TriggerMetrics) -> None:
         """Takes no notice: every frame asks for what is known."""
 
-    def end(self, readings: Sequence[Reading]) -> None:
+    def end(self, readings: Sequence[ScanMetrics]) -> None:
         """Leaves the totals on the terminal."""
         shown = console(self.stdout)
         shown.print(total_table(totals(readings).answers))
         shown.print(summary(readings))
 
 
-def frame(readings: Sequence[Reading], now: datetime) -> Group:
+def frame(readings: Sequence[ScanMetrics], now: datetime) -> Group:
     """All that is drawn at one moment."""
-    paces = [pace(one.recent, now) for one in readings]
+    paces = [current_rates(one.recent, now) for one in readings]
     rates = {query: value for one in paces for query, value in one.answers.items()}
     return Group(scan_table(readings, paces, now), query_table(totals(readings).answers, rates), Text(HINT, "dim"))
 
 
-def scan_table(readings: Sequence[Reading], paces: Sequence[Pace], now: datetime) -> Table:
+def scan_table(readings: Sequence[ScanMetrics], paces: Sequence[Rates], now: datetime) -> Table:
     """A row for each scan, as many as fit; what is lost has columns once something is, as a terminal is narrow."""
     lost = [name for name in LOST if any(getattr(one.totals, name) for one in readings)]
     table = columns("scan", "rows/s", "watermark", "lag", "answers/s", "state", "trigger", *lost)
@@ -69,12 +69,13 @@ def scan_table(readings: Sequence[Reading], paces: Sequence[Pace], now: datetime
     return table
 
 
-def scan_row(reading: Reading, lately: Pace, now: datetime) -> list[str]:
+def scan_row(reading: ScanMetrics, lately: Rates, now: datetime) -> list[str]:
     """The cells of a scan; – where no trigger is done yet."""
     last = reading.last
     watermark = last.watermark if last else None
     shown = clock(watermark)
-    return [reading.scan, speed(lately.rows), shown.removeprefix(f"{clock(now)[:10]} "), length(lag(watermark, now)),
+    return [reading.scan, speed(lately.rows), shown.removeprefix(f"{clock(now)[:10]} "),
+            length(watermark_lag(watermark, now)),
             speed(sum(lately.answers.values())), size(last.state_bytes) if last else "–",
             f"{last.trigger_seconds:.2f} s" if last else "–"]
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from weft.cli.tables import counted
 from weft.cli.view.base import Read, clock, length, size, speed, summary
-from weft.spark.stream.progress import Figures, Reading
+from weft.spark.stream.progress import ScanMetrics, TriggerMetrics
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class PlainLines:
         """There is nothing to draw."""
         return nullcontext()
 
-    def tell(self, figures: Figures) -> None:
+    def tell(self, figures: TriggerMetrics) -> None:
         """Writes the line of a trigger, unless nothing came in and nothing went out."""
         if figures.rows or figures.answers or figures.late or figures.dead:
             print(line(figures), file=self.stdout, flush=True)
 
-    def end(self, readings: Sequence[Reading]) -> None:
+    def end(self, readings: Sequence[ScanMetrics]) -> None:
         """Writes the totals."""
         print(summary(readings), file=self.stdout, flush=True)
 
 
-def line(figures: Figures) -> str:
+def line(figures: TriggerMetrics) -> str:
     """The figures of a trigger as a line."""
     parts = [f"{counted(figures.rows, 'row')} ({speed(figures.rows_per_second)}/s)",
              counted(sum(figures.answers.values()), "answer")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.flat_fat import levels
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
@@ -14,10 +14,10 @@ CARD = Card(
     about="An interval is folded of its two halves when its last slice comes; a window is the few whole intervals that "
           "cover it, longer ones in the middle and shorter ones at its ends.",
     paper="001 §2.2 [36]",
-    single=Bound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n)),
-    worst=Bound("2 ⌈log₂ n⌉ + 1", lambda n: 2 * levels(n) + 1),
-    multi=Bound("n ⌈log₂ n⌉", lambda n: n * levels(n)),
-    space=Bound("2n … 4n", lambda n: 4 * n),
+    single=CombineBound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n)),
+    worst=CombineBound("2 ⌈log₂ n⌉ + 1", lambda n: 2 * levels(n) + 1),
+    multi=CombineBound("n ⌈log₂ n⌉", lambda n: n * levels(n)),
+    space=CombineBound("2n … 4n", lambda n: 4 * n),
     depth="log",
     engine="numba",
     table="log(n) | log(n) | n·log(n) | 2n",

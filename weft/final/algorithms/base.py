@@ -13,12 +13,9 @@ from weft.aggregates.monoid import LINEAR, Monoid, State
 
 Types = tuple[np.dtype, ...]
 
-# The algorithm forced for each monoid, as pairs so that a stage can hold them.
-Forced = tuple[tuple[str, str], ...]
-
 
 @dataclass(frozen=True)
-class Bound:
+class CombineBound:
     """A number of combines per slide as a function of n, the slices in a window: as text and to compute with."""
 
     text: str
@@ -41,10 +38,10 @@ class Card:
     title: str
     about: str
     paper: str
-    single: Bound
-    worst: Bound
-    multi: Bound | None
-    space: Bound
+    single: CombineBound
+    worst: CombineBound
+    multi: CombineBound | None
+    space: CombineBound
     needs: tuple[str, ...] = ()
     depth: str = "linear"
     engine: str = "numpy"
@@ -85,7 +82,7 @@ def dense_feed(cells: State, ranges: Sequence[int], keys: np.ndarray | None = No
 
 
 @dataclass(frozen=True)
-class Kept:
+class AlgorithmState:
     """What an algorithm keeps of many keys between two calls.
 
     `seen[k]` slices of key k have come in. Its values lie in the places `offsets[k]` … `offsets[k + 1]` of `values`,
@@ -106,13 +103,13 @@ class Kept:
         return target.getvalue()
 
     @staticmethod
-    def from_bytes(data: bytes) -> Kept:
+    def from_bytes(data: bytes) -> AlgorithmState:
         """The state that `to_bytes` wrote."""
         source, arrays = BytesIO(data), []
         while source.tell() < len(data):
             arrays.append(np.lib.format.read_array(source, allow_pickle=False))
         seen, offsets, marks, links, *values = arrays
-        return Kept(seen, offsets, tuple(values), marks, links)
+        return AlgorithmState(seen, offsets, tuple(values), marks, links)
 
 
 class Algorithm(Protocol):
@@ -129,10 +126,10 @@ class Algorithm(Protocol):
     def supports(self, monoid: Monoid, types: Types, ranges: Sequence[int]) -> str | None:
         """Why it must not fold this monoid over these ranges (in slices), or None if it may."""
 
-    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> Kept:
+    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> AlgorithmState:
         """An empty state of so many keys; `slack` slices at most follow a key's last step of a call."""
 
-    def advance(self, monoid: Monoid, kept: Kept, feed: Feed) -> tuple[State, Kept]:
+    def advance(self, monoid: Monoid, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
         """The answers of all steps and ranges, range by range within a step, and the state after them.
 
         The state passed in is spent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.flat_fat import levels
 
@@ -15,10 +15,10 @@ CARD = Card(
     about="A window as the binary digits of its length: folds of 1, 2, 4 … slices, made one after another and dropped "
           "when the next is there.",
     paper="beyond the paper",
-    single=Bound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
-    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
-    multi=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * levels(n) + n),
-    space=Bound("3n", lambda n: 3 * n),
+    single=CombineBound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
+    worst=CombineBound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
+    multi=CombineBound("2n ⌈log₂ n⌉", lambda n: 2 * n * levels(n) + n),
+    space=CombineBound("3n", lambda n: 3 * n),
     depth="log",
 )
 

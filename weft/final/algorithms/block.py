@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.disjoint import padded, reversed_scan
 
@@ -15,10 +15,10 @@ CARD = Card(
     about="Cuts the line into blocks as long as the window; a window is the end of one block and the beginning of the "
           "next, whose folds are running folds within the blocks.",
     paper="beyond the paper",
-    single=Bound("3", lambda n: 3.01),
-    worst=Bound("6n", lambda n: 6 * n),
-    multi=Bound("3n", lambda n: 3.01 * n),
-    space=Bound("3n", lambda n: 3 * n),
+    single=CombineBound("3", lambda n: 3.01),
+    worst=CombineBound("6n", lambda n: 6 * n),
+    multi=CombineBound("3n", lambda n: 3.01 * n),
+    space=CombineBound("3n", lambda n: 3 * n),
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import Bound, dense_feed
+from weft.final.algorithms.base import CombineBound, dense_feed
 from weft.final.algorithms.block import CARD as BLOCK
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.jit import Kernel
@@ -16,7 +16,7 @@ from weft.final.algorithms.sequential import narrow, one_line
 from weft.final.algorithms.values import TAGS, combine, load, store
 
 CARD = replace(BLOCK, name="block_jit", title="block prefix and suffix, compiled", engine="numba",
-               space=Bound("n", lambda n: n))
+               space=CombineBound("n", lambda n: n))
 
 
 @Kernel

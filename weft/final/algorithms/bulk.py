@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import Card, Feed, Kept, Types, refusal
+from weft.final.algorithms.base import AlgorithmState, Card, Feed, Types, refusal
 from weft.final.algorithms.jit import missing
 from weft.final.algorithms.values import TAGS
 
@@ -42,12 +42,13 @@ class Bulk:
             return f"{self.card.title} has no compiled {monoid.name}"
         return refusal(self.card, monoid, types, ranges)
 
-    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> Kept:
+    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> AlgorithmState:
         """An empty state of so many keys."""
         nothing = np.zeros((keys, 0), np.int64)
-        return Kept(np.zeros(keys, np.int64), np.zeros(keys + 1, np.int64), monoid.empty(types, 0), nothing, nothing)
+        return AlgorithmState(np.zeros(keys, np.int64), np.zeros(keys + 1, np.int64), monoid.empty(types, 0), nothing,
+                              nothing)
 
-    def advance(self, monoid: Monoid, kept: Kept, feed: Feed) -> tuple[State, Kept]:
+    def advance(self, monoid: Monoid, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
         """The answers of all steps and ranges, and the slices that later windows can still see."""
         line, offsets = join(kept, feed)
         seen = kept.seen + np.diff(feed.keys)
@@ -81,7 +82,7 @@ class Bulk:
         return answers
 
 
-def join(kept: Kept, feed: Feed) -> tuple[State, np.ndarray]:
+def join(kept: AlgorithmState, feed: Feed) -> tuple[State, np.ndarray]:
     """Each key's kept slices and then its new ones on one line, and where the keys begin on it."""
     old, new = np.diff(kept.offsets), np.diff(feed.keys)
     offsets = np.append(0, np.cumsum(old + new))
@@ -110,12 +111,12 @@ def first_needed(feed: Feed, seen: np.ndarray) -> np.ndarray:
     return np.maximum(seen - (int(feed.ranges.max(initial=1)) - 1), 0)
 
 
-def cut_tail(line: State, offsets: np.ndarray, seen: np.ndarray, keep: np.ndarray) -> Kept:
+def cut_tail(line: State, offsets: np.ndarray, seen: np.ndarray, keep: np.ndarray) -> AlgorithmState:
     """The state that holds each key's slices from `keep` on."""
     sizes = np.minimum(seen - keep, np.diff(offsets))
     place = np.arange(sizes.sum()) + np.repeat(offsets[1:] - np.cumsum(sizes), sizes)
     nothing = np.zeros((len(seen), 0), np.int64)
-    return Kept(seen, np.append(0, np.cumsum(sizes)), tuple(a[place] for a in line), nothing, nothing)
+    return AlgorithmState(seen, np.append(0, np.cumsum(sizes)), tuple(a[place] for a in line), nothing, nothing)
 
 
 def read_off(slide: Slide) -> Read:

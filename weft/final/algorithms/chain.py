@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import TABLED, Bound, Card
+from weft.final.algorithms.base import TABLED, Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.doubling import widen
 from weft.final.algorithms.flat_fat import levels
@@ -19,10 +19,10 @@ CARD = Card(
     about="Folds of 1, 2, 4 … slices from every place; a range is reached from the next shorter one by as few of them "
           "as the binary digits of the difference.",
     paper="beyond the paper",
-    single=Bound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
-    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
-    multi=Bound("n + 2 ⌈log₂ n⌉", lambda n: n + 2 * levels(n) + 1),
-    space=Bound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
+    single=CombineBound("2 ⌈log₂ n⌉", lambda n: 2 * levels(n) + 1),
+    worst=CombineBound("2n ⌈log₂ n⌉", lambda n: 2 * n * (2 * levels(n) + 1)),
+    multi=CombineBound("n + 2 ⌈log₂ n⌉", lambda n: n + 2 * levels(n) + 1),
+    space=CombineBound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
     depth="log",
     longest=TABLED,
 )

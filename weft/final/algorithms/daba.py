@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import begin_of, combine, end_of, load, store
@@ -13,10 +13,10 @@ CARD = Card(
     about="Six pointers cut the queue into parts whose suffix folds are completed one slice at a time, so that every "
           "slide costs about the same.",
     paper="001 §2.2 [21]",
-    single=Bound("5", lambda n: 5),
-    worst=Bound("8", lambda n: 8),
+    single=CombineBound("5", lambda n: 5),
+    worst=CombineBound("8", lambda n: 8),
     multi=None,
-    space=Bound("2n", lambda n: 2 * n),
+    space=CombineBound("2n", lambda n: 2 * n),
     engine="numba",
     table="5 | 8 | – | 2n",
 )

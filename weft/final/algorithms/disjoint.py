@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import TABLED, Bound, Card
+from weft.final.algorithms.base import TABLED, Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.flat_fat import levels
 
@@ -19,10 +19,10 @@ CARD = Card(
           "reads the level at which its ends part, one fold on each side. Above the highest level that a window's "
           "length needs, one more table folds away from where those blocks meet.",
     paper="beyond the paper",
-    single=Bound("⌈log₂ n⌉ + 3", lambda n: levels(n) + 3),
-    worst=Bound("2n (⌈log₂ n⌉ + 3)", lambda n: 2 * n * (levels(n) + 3)),
-    multi=Bound("n + ⌈log₂ n⌉ + 3", lambda n: n + levels(n) + 3),
-    space=Bound("n (⌈log₂ n⌉ + 2)", lambda n: n * (levels(n) + 2)),
+    single=CombineBound("⌈log₂ n⌉ + 3", lambda n: levels(n) + 3),
+    worst=CombineBound("2n (⌈log₂ n⌉ + 3)", lambda n: 2 * n * (levels(n) + 3)),
+    multi=CombineBound("n + ⌈log₂ n⌉ + 3", lambda n: n + levels(n) + 3),
+    space=CombineBound("n (⌈log₂ n⌉ + 2)", lambda n: n * (levels(n) + 2)),
     depth="log",
     longest=TABLED,
 )

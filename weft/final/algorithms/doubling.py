@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import TABLED, Bound, Card
+from weft.final.algorithms.base import TABLED, Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.flat_fat import levels
 
@@ -16,10 +16,10 @@ CARD = Card(
     title="doubling",
     about="A table of the folds of 1, 2, 4 … slices from every place; a window is two of them that may overlap.",
     paper="beyond the paper",
-    single=Bound("⌈log₂ n⌉ + 1", lambda n: levels(n) + 1),
-    worst=Bound("2n ⌈log₂ n⌉", lambda n: 2 * n * (levels(n) + 1)),
-    multi=Bound("n + ⌈log₂ n⌉", lambda n: n + levels(n)),
-    space=Bound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
+    single=CombineBound("⌈log₂ n⌉ + 1", lambda n: levels(n) + 1),
+    worst=CombineBound("2n ⌈log₂ n⌉", lambda n: 2 * n * (levels(n) + 1)),
+    multi=CombineBound("n + ⌈log₂ n⌉", lambda n: n + levels(n)),
+    space=CombineBound("n ⌈log₂ n⌉", lambda n: n * (levels(n) + 1)),
     needs=("idempotent",),
     depth="log",
     longest=TABLED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log2
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential
 from weft.final.algorithms.values import begin_of, combine, commutes, end_of, load, store
@@ -21,10 +21,10 @@ CARD = Card(
     about="Every inner node of a binary tree holds the fold of its two children; a new slice replaces the oldest leaf "
           "and the folds above it, and a window is the root or the few nodes that cover it.",
     paper="001 §2.2 [37]",
-    single=Bound("⌈log₂ n⌉", lambda n: levels(n)),
-    worst=Bound("⌈log₂ n⌉", lambda n: levels(n)),
-    multi=Bound("n ⌈log₂ n⌉", lambda n: n * levels(n)),
-    space=Bound("2n", lambda n: 2 * n),
+    single=CombineBound("⌈log₂ n⌉", lambda n: levels(n)),
+    worst=CombineBound("⌈log₂ n⌉", lambda n: levels(n)),
+    multi=CombineBound("n ⌈log₂ n⌉", lambda n: n * levels(n)),
+    space=CombineBound("2n", lambda n: 2 * n),
     depth="log",
     engine="numba",
     table="log(n) | log(n) | n·log(n) | 2n",

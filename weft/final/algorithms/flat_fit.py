@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import begin_of, combine, end_of, load, peek, poke, store
@@ -13,10 +13,10 @@ CARD = Card(
     about="A look-up jumps along pointers from the window's first slice to its last, folds the partials on the way "
           "and lets each of the places it visited point to the end.",
     paper="001 §2.2 [20]",
-    single=Bound("3", lambda n: 3),
-    worst=Bound("n", lambda n: n),
-    multi=Bound("3n", lambda n: 3 * n),
-    space=Bound("2n … 4n", lambda n: 4 * n),
+    single=CombineBound("3", lambda n: 3),
+    worst=CombineBound("n", lambda n: n),
+    multi=CombineBound("3n", lambda n: 3 * n),
+    space=CombineBound("2n … 4n", lambda n: 4 * n),
     engine="numba",
     table="3 | n | 3n | 2n",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import begin_of, combine, end_of, inverse, load, store
@@ -12,10 +12,10 @@ CARD = Card(
     title="Panes (Inv)",
     about="Adds a new slice to the running fold and subtracts the one that leaves.",
     paper="001 §2.2 [19], [21]",
-    single=Bound("2", lambda n: 2),
-    worst=Bound("2", lambda n: 2),
+    single=CombineBound("2", lambda n: 2),
+    worst=CombineBound("2", lambda n: 2),
     multi=None,
-    space=Bound("n", lambda n: n),
+    space=CombineBound("n", lambda n: n),
     needs=("invertible",),
     engine="numba",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 
 CARD = Card(
@@ -16,10 +16,10 @@ CARD = Card(
     about="A running fold of the whole line is made once; a window is the difference of two of its elements, whatever "
           "its range. Integer totals may wrap around: the difference of two is still right modulo 2⁶⁴.",
     paper="beyond the paper",
-    single=Bound("2", lambda n: 2),
-    worst=Bound("n + 2", lambda n: n + 2),
-    multi=Bound("n + 1", lambda n: n + 1),
-    space=Bound("n", lambda n: n),
+    single=CombineBound("2", lambda n: 2),
+    worst=CombineBound("n + 2", lambda n: n + 2),
+    multi=CombineBound("n + 1", lambda n: n + 1),
+    space=CombineBound("n", lambda n: n),
     needs=("invertible",),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 
 CARD = Card(
@@ -15,10 +15,10 @@ CARD = Card(
     title="Panes",
     about="Folds the slices of every window from the first to the last.",
     paper="001 §2.2 [19]",
-    single=Bound("n", lambda n: n),
-    worst=Bound("n", lambda n: n),
-    multi=Bound("n²", lambda n: n * n),
-    space=Bound("n", lambda n: n),
+    single=CombineBound("n", lambda n: n),
+    worst=CombineBound("n", lambda n: n),
+    multi=CombineBound("n²", lambda n: n * n),
+    space=CombineBound("n", lambda n: n),
     table="n | n | n² | n",
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import Card, Feed, Kept, Types, dense_feed, refusal
+from weft.final.algorithms.base import AlgorithmState, Card, Feed, Types, dense_feed, refusal
 from weft.final.algorithms.jit import missing
 from weft.final.algorithms.values import TAGS
 
@@ -48,12 +48,12 @@ class Sequential:
             return f"{self.card.title} has no compiled {monoid.name}"
         return refusal(self.card, monoid, types, ranges)
 
-    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> Kept:
+    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> AlgorithmState:
         """An empty state of so many keys."""
         kinds = wide(monoid, types)
         lines = keys * (len(types) if monoid.ufunc is not None else 1)
         room = self.room(max(ranges) + slack, len(ranges))
-        return Kept(
+        return AlgorithmState(
             np.zeros(lines, np.int64),
             np.array([0, room.size]),
             monoid.empty(kinds, lines * room.values),
@@ -61,7 +61,7 @@ class Sequential:
             np.zeros((lines, room.links), np.int64),
         )
 
-    def advance(self, monoid: Monoid, kept: Kept, feed: Feed) -> tuple[State, Kept]:
+    def advance(self, monoid: Monoid, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
         """The answers of all steps and ranges, and the state after them."""
         fields, types = len(feed.cells), types_of(feed.cells)
         lined = one_line(monoid, feed)

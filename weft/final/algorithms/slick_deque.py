@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import beats, begin_of, end_of, load, peek, poke, store
@@ -13,10 +13,10 @@ CARD = Card(
     about="A new slice drives out all older ones that it beats, so the deque holds the answers of all ranges, longest "
           "first; a range reads the first slice that is not too old.",
     paper="001 §2.2 [22]",
-    single=Bound("2", lambda n: 2),
-    worst=Bound("n", lambda n: n),
-    multi=Bound("n", lambda n: n),
-    space=Bound("2 … 4n", lambda n: 4 * n),
+    single=CombineBound("2", lambda n: 2),
+    worst=CombineBound("n", lambda n: n),
+    multi=CombineBound("n", lambda n: n),
+    space=CombineBound("2 … 4n", lambda n: 4 * n),
     needs=("selective",),
     depth="log",
     engine="numba",

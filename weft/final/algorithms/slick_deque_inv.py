@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import begin_of, combine, end_of, inverse, load, store
@@ -12,10 +12,10 @@ CARD = Card(
     title="SlickDeque (Inv)",
     about="Adds a new slice to the running fold of every range and subtracts from each the slice that leaves it.",
     paper="001 §2.2 [22]",
-    single=Bound("2", lambda n: 2),
-    worst=Bound("2", lambda n: 2),
-    multi=Bound("2n", lambda n: 2 * n),
-    space=Bound("n + ranges", lambda n: 2 * n),
+    single=CombineBound("2", lambda n: 2),
+    worst=CombineBound("2", lambda n: 2),
+    multi=CombineBound("2n", lambda n: 2 * n),
+    space=CombineBound("n + ranges", lambda n: 2 * n),
     needs=("invertible",),
     engine="numba",
     table="2 | 2 | 2n | n",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.final.algorithms.base import Bound, Card
+from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.jit import Kernel
 from weft.final.algorithms.sequential import Room, Sequential, power
 from weft.final.algorithms.values import begin_of, combine, end_of, load, store
@@ -13,10 +13,10 @@ CARD = Card(
     about="Keeps suffix folds of the older slices and one running fold of the newer ones; when the older are used up, "
           "turns the newer into suffix folds in one go.",
     paper="001 §2.2 [21]",
-    single=Bound("3", lambda n: 3),
-    worst=Bound("n + 1", lambda n: n + 1),
+    single=CombineBound("3", lambda n: 3),
+    worst=CombineBound("n + 1", lambda n: n + 1),
     multi=None,
-    space=Bound("n", lambda n: n),
+    space=CombineBound("n", lambda n: n),
     engine="numba",
     table="3 | n | – | 2n",
 )

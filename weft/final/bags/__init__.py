@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from weft.final.bags.bag import Bag, BagLane, Kernel
+from weft.final.bags.bag import Bag, BagKernel, BagLane
 from weft.final.bags.envelope import envelope
 from weft.final.bags.gather import gather_lists, gather_sets
 from weft.final.bags.registers import registers
 from weft.final.bags.repeats import repeats
 from weft.final.bags.wavelet import wavelet_percentile, wavelet_rank
 
-KERNELS: tuple[Kernel, ...] = (
+KERNELS: tuple[BagKernel, ...] = (
     repeats,
     wavelet_percentile,
     wavelet_rank,

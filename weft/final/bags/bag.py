@@ -49,13 +49,13 @@ class Bag:
         """The terms of the order as doubles."""
         return doubles_of(self.order.terms)
 
-    def cut(self, slices: slice) -> Piece:
+    def cut(self, slices: slice) -> BagPiece:
         """The values of some neighbouring slices."""
-        return Piece(self, slice(int(self.offsets[slices.start]), int(self.offsets[slices.stop])))
+        return BagPiece(self, slice(int(self.offsets[slices.start]), int(self.offsets[slices.stop])))
 
 
 @dataclass(frozen=True)
-class Piece:
+class BagPiece:
     """A stretch of a bag's values."""
 
     bag: Bag
@@ -83,7 +83,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class BagKernel:
     """A way from bags to answers: its name, the monoid it stands for, and what makes it ready for a piece.
 
     `spreads` says that an answer is as large as the window's values, so that few windows may be answered at a time.
@@ -91,7 +91,7 @@ class Kernel:
 
     name: str
     monoid: str
-    make: Callable[[Piece, tuple], Answering]
+    make: Callable[[BagPiece, tuple], Answering]
     spreads: bool = False
 
 
@@ -99,7 +99,7 @@ class Kernel:
 class BagLane:
     """One holistic component of a partition: its kernel, the kernel's parameters, and the bag."""
 
-    kernel: Kernel
+    kernel: BagKernel
     parameters: tuple
     bag: Bag
 
@@ -125,12 +125,12 @@ def check_size(name: str, column: pa.Array, most: int) -> None:
     held = pc.sum(pc.list_value_length(column)).as_py() or 0
     if held > most:
         raise RunError(
-            f"{name} keeps {held:,} values of one partition in a worker, and the bound is {most:,} (most_values). "
+            f"{name} keeps {held:,} values of one partition in a worker, and the bound is {most:,} (max_bag_values). "
             f"Raise spark.sql.shuffle.partitions so that a partition has fewer keys, group by more keys or filter "
-            f"rows, or set most_values higher if the workers have the memory."
+            f"rows, or set max_bag_values higher if the workers have the memory."
         )
 
 
-def up_to(bounds: np.ndarray, size: int) -> np.ndarray:
+def count_up_to(bounds: np.ndarray, size: int) -> np.ndarray:
     """For each of the numbers up to `size`, how many of the ascending bounds are not above it."""
     return np.cumsum(np.bincount(bounds, minlength=size + 1))

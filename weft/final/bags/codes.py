@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.final.fold.decimals import halves
-from weft.final.fold.lanes import fixed, numpy_type, raw
+from weft.final.fold.lanes import fixed_width_array, numpy_type, raw_values
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ def codes_of(values: pa.Array) -> Codes:
     if pa.types.is_struct(values.type):
         return struct_codes(values)
     if pa.types.is_floating(values.type):
-        plain = raw(values, np.dtype(values.type.to_pandas_dtype()))
-        return order_of(fixed(values.type, plain + plain.dtype.type(0)))  # -0.0 + 0.0 is 0.0
+        plain = raw_values(values, np.dtype(values.type.to_pandas_dtype()))
+        return order_of(fixed_width_array(values.type, plain + plain.dtype.type(0)))  # -0.0 + 0.0 is 0.0
     return order_of(values)
 
 
@@ -39,15 +39,15 @@ def order_of(values: pa.Array) -> Codes:
     kind = numpy_type(values.type)
     if kind is None:
         return dictionary_codes(values)
-    plain = raw(values, kind)
+    plain = raw_values(values, kind)
     if kind.kind != "f":
         terms, numbers = np.unique(plain, return_inverse=True)
-        return Codes(numbers, fixed(values.type, terms))
-    terms, numbers = np.unique(flipped(plain), return_inverse=True)
-    return Codes(numbers, fixed(values.type, unflipped(terms, kind)))
+        return Codes(numbers, fixed_width_array(values.type, terms))
+    terms, numbers = np.unique(sortable_bits(plain), return_inverse=True)
+    return Codes(numbers, fixed_width_array(values.type, from_sortable_bits(terms, kind)))
 
 
-def flipped(values: np.ndarray) -> np.ndarray:
+def sortable_bits(values: np.ndarray) -> np.ndarray:
     """Integers that sort as the floating values do, NaN last and all NaN alike."""
     whole = np.dtype(f"i{values.dtype.itemsize}")
     bits = np.where(np.isnan(values), values.dtype.type(np.nan), values).view(whole)
@@ -55,7 +55,7 @@ def flipped(values: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.iinfo(whole).max, bits)
 
 
-def unflipped(keys: np.ndarray, kind: np.dtype) -> np.ndarray:
+def from_sortable_bits(keys: np.ndarray, kind: np.dtype) -> np.ndarray:
     """The floating values behind such integers."""
     return np.where(keys < 0, keys ^ np.iinfo(keys.dtype).max, keys).view(kind)
 
@@ -89,26 +89,26 @@ def field_numbers(field: pa.Array) -> tuple[np.ndarray, int]:
     return numbers, len(codes.terms) + 1
 
 
-def taken(codes: Codes, numbers: np.ndarray) -> pa.Array:
+def take_terms(codes: Codes, numbers: np.ndarray) -> pa.Array:
     """The terms of some numbers; where there are no terms at all, whatever stands for nothing."""
     if len(codes.terms):
         return codes.terms.take(pa.array(numbers))
-    return nothing(codes.terms.type, len(numbers))
+    return empty_values(codes.terms.type, len(numbers))
 
 
-def nothing(kind: pa.DataType, size: int) -> pa.Array:
+def empty_values(kind: pa.DataType, size: int) -> pa.Array:
     """Values that stand under marks of null: zeros where the type has a width, for Spark expects no nulls there."""
     width = numpy_type(kind)
     if pa.types.is_boolean(kind):
         return pa.array(np.zeros(size, bool))
-    return pa.nulls(size, kind) if width is None else fixed(kind, np.zeros(size, width))
+    return pa.nulls(size, kind) if width is None else fixed_width_array(kind, np.zeros(size, width))
 
 
 def doubles_of(terms: pa.Array) -> np.ndarray:
     """Numbers as doubles, rounded once as Java does."""
     kind = numpy_type(terms.type)
     if kind is not None:
-        return raw(terms, kind).astype(np.float64)
+        return raw_values(terms, kind).astype(np.float64)
     low, high = halves(terms) if len(terms) else (np.zeros(0, np.uint64), np.zeros(0, np.int64))
     whole = low.astype(np.int64)
     # A quotient of two exact doubles is rounded once; whatever is larger goes by its text.

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.final.bags.bag import Answering, Kernel, Piece, up_to
-from weft.final.bags.codes import taken
+from weft.final.bags.bag import Answering, BagKernel, BagPiece, count_up_to
+from weft.final.bags.codes import take_terms
 from weft.final.bags.wavelet import here
 from weft.final.fold.lanes import Decoded
 
@@ -19,7 +19,7 @@ from weft.final.fold.lanes import Decoded
 def steps_of(numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
     """The steps of every number: its first window, one past its last, the number, and how often it is there."""
     size, windows = len(numbers), len(low) + 1
-    first, stop = up_to(high, size)[:-1], up_to(low, size)[:-1]  # of the windows that hold each value
+    first, stop = count_up_to(high, size)[:-1], count_up_to(low, size)[:-1]  # of the windows that hold each value
     inside = stop > first
     base = numbers[inside].astype(np.int64) * windows
     events = np.concatenate((base + first[inside], base + stop[inside]))
@@ -49,7 +49,7 @@ def highest(begin: np.ndarray, end: np.ndarray, value: np.ndarray, size: int) ->
     return best
 
 
-def make(piece: Piece, _: tuple) -> Answering:
+def make(piece: BagPiece, _: tuple) -> Answering:
     """The least of the most frequent values of each window."""
     codes = piece.codes
     kinds = max(len(codes.terms), 1)
@@ -57,9 +57,9 @@ def make(piece: Piece, _: tuple) -> Answering:
     def answer(low: np.ndarray, high: np.ndarray) -> Decoded:
         begin, end, number, count = steps_of(codes.numbers, low, high)
         best = highest(begin, end, count * kinds + (kinds - 1 - number), len(low))
-        return [taken(codes, np.where(best > 0, kinds - 1 - best % kinds, 0))], here(low, high)
+        return [take_terms(codes, np.where(best > 0, kinds - 1 - best % kinds, 0))], here(low, high)
 
     return answer
 
 
-envelope = Kernel("envelope", "mode", make)
+envelope = BagKernel("envelope", "mode", make)

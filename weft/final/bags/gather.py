@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bags.bag import Answering, Kernel, Piece
+from weft.final.bags.bag import Answering, BagKernel, BagPiece
 from weft.final.bags.repeats import pairs_of
 from weft.final.fold.lanes import Decoded
 
@@ -23,7 +23,7 @@ def listed(values: pa.Array, places: np.ndarray, sizes: np.ndarray) -> Decoded:
     return [pa.ListArray.from_arrays(pa.array(offsets), values.take(pa.array(places)))], None
 
 
-def make_lists(piece: Piece, _: tuple) -> Answering:
+def make_lists(piece: BagPiece, _: tuple) -> Answering:
     """All values of each window, in the order of slices."""
     values = piece.values
 
@@ -33,7 +33,7 @@ def make_lists(piece: Piece, _: tuple) -> Answering:
     return answer
 
 
-def make_sets(piece: Piece, _: tuple) -> Answering:
+def make_sets(piece: BagPiece, _: tuple) -> Answering:
     """The values of each window that have no equal before them in it."""
     values = piece.values
     earlier, later = pairs_of(piece.codes.numbers)
@@ -48,5 +48,5 @@ def make_sets(piece: Piece, _: tuple) -> Answering:
     return answer
 
 
-gather_lists = Kernel("gather", "list", make_lists, spreads=True)
-gather_sets = Kernel("gather", "set", make_sets, spreads=True)
+gather_lists = BagKernel("gather", "list", make_lists, spreads=True)
+gather_sets = BagKernel("gather", "set", make_sets, spreads=True)

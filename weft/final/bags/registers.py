@@ -14,9 +14,9 @@ from importlib.resources import files
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bags.bag import Answering, Kernel, Piece
+from weft.final.bags.bag import Answering, BagKernel, BagPiece
 from weft.final.bags.repeats import count_distinct, pairs_of
-from weft.final.fold.lanes import Decoded, fixed, raw
+from weft.final.fold.lanes import Decoded, fixed_width_array, raw_values
 
 NEIGHBOURS = 6  # of an estimate, whose biases are averaged
 ALPHA = {4: 0.673, 5: 0.697, 6: 0.709}
@@ -28,10 +28,10 @@ def tables() -> dict[str, list]:
     return json.loads(files("weft.final.bags").joinpath("hyperloglog.json").read_text())
 
 
-def make(piece: Piece, parameters: tuple) -> Answering:
+def make(piece: BagPiece, parameters: tuple) -> Answering:
     """Per rank the values that reach it and their repeats, once; then an estimate per window."""
     bits = int(parameters[0])
-    register, rank = np.divmod(raw(piece.values, np.dtype(np.int64)), 64)
+    register, rank = np.divmod(raw_values(piece.values, np.dtype(np.int64)), 64)
     reached = [np.flatnonzero(rank >= least) for least in range(1, int(rank.max(initial=1)) + 1)]
     levels = [(places, pairs_of(register[places])) for places in reached]
 
@@ -40,7 +40,7 @@ def make(piece: Piece, parameters: tuple) -> Answering:
                   for places, pairs in levels]
         # A register of rank r counts 2⁻ʳ, which is 1 − 2⁻¹ − … − 2⁻ʳ.
         inverse = (1 << bits) - np.sum([count * 2.0**-least for least, count in enumerate(filled, 1)], axis=0)
-        return [fixed(pa.int64(), estimate(bits, inverse, (1 << bits) - filled[0]))], None
+        return [fixed_width_array(pa.int64(), estimate(bits, inverse, (1 << bits) - filled[0]))], None
 
     return answer
 
@@ -88,4 +88,4 @@ def halved(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(found < 0, low, found)
 
 
-registers = Kernel("registers", "registers", make)
+registers = BagKernel("registers", "registers", make)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bags.bag import Answering, Kernel, Piece, up_to
-from weft.final.fold.lanes import Decoded, fixed
+from weft.final.bags.bag import Answering, BagKernel, BagPiece, count_up_to
+from weft.final.fold.lanes import Decoded, fixed_width_array
 
 
 def pairs_of(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -25,20 +25,20 @@ def pairs_of(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def count_distinct(size: int, pairs: tuple[np.ndarray, np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """How many distinct values each window holds: its values without those that repeat one of them."""
     earlier, later = pairs
-    first, stop = up_to(high, size)[later], up_to(low, size)[earlier]
+    first, stop = count_up_to(high, size)[later], count_up_to(low, size)[earlier]
     inside = stop > first
     steps = np.bincount(first[inside], minlength=len(low) + 1) - np.bincount(stop[inside], minlength=len(low) + 1)
     return high - low - np.cumsum(steps)[:-1]
 
 
-def make(piece: Piece, _: tuple) -> Answering:
+def make(piece: BagPiece, _: tuple) -> Answering:
     """Pairs once, then a count per window."""
     size, pairs = piece.size, pairs_of(piece.codes.numbers)
 
     def answer(low: np.ndarray, high: np.ndarray) -> Decoded:
-        return [fixed(pa.int64(), count_distinct(size, pairs, low, high))], None
+        return [fixed_width_array(pa.int64(), count_distinct(size, pairs, low, high))], None
 
     return answer
 
 
-repeats = Kernel("repeats", "distinct", make)
+repeats = BagKernel("repeats", "distinct", make)

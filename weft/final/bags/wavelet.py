@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from weft.final.bags.bag import Answering, Bag, Kernel, Piece
-from weft.final.bags.codes import Codes, taken
-from weft.final.fold.lanes import Decoded, fixed, numpy_type, raw
+from weft.final.bags.bag import Answering, Bag, BagKernel, BagPiece
+from weft.final.bags.codes import Codes, take_terms
+from weft.final.fold.lanes import Decoded, fixed_width_array, numpy_type, raw_values
 
 EXACT = 2.0**63
 
@@ -46,7 +46,7 @@ def here(low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
     return None if (high > low).all() else (high > low).astype(np.int8)
 
 
-def make_percentile(piece: Piece, parameters: tuple) -> Answering:
+def make_percentile(piece: BagPiece, parameters: tuple) -> Answering:
     """Spark's percentile: between the two neighbours of position (n − 1) · p, as far as the position is between."""
     (percentage,) = parameters
     order = piece.order
@@ -58,18 +58,18 @@ def make_percentile(piece: Piece, parameters: tuple) -> Answering:
         left = matrix.smallest(low, high, below.astype(np.int64))
         right = matrix.smallest(low, high, above.astype(np.int64))
         if not len(terms):
-            return [fixed(pa.float64(), np.zeros(len(low)))], here(low, high)
+            return [fixed_width_array(pa.float64(), np.zeros(len(low)))], here(low, high)
         left, right = np.where(high > low, left, 0), np.where(high > low, right, 0)
         a, b = terms[left], terms[right]
         with np.errstate(invalid="ignore"):
             between = a + (position - below) * (b - a)
         zeros = (a == 0) & (b == 0)  # 0.0 and -0.0 are equal, though not one term
-        return [fixed(pa.float64(), np.where((left == right) | zeros, a, between))], here(low, high)
+        return [fixed_width_array(pa.float64(), np.where((left == right) | zeros, a, between))], here(low, high)
 
     return answer
 
 
-def make_rank(piece: Piece, parameters: tuple) -> Answering:
+def make_rank(piece: BagPiece, parameters: tuple) -> Answering:
     """Spark's percentile_approx where that is exact: the value of rank ⌈p · n⌉, or an end within 1 / accuracy of it."""
     percentage, accuracy = parameters
     order = piece.order
@@ -84,7 +84,7 @@ def make_rank(piece: Piece, parameters: tuple) -> Answering:
         elif percentage >= 1 - 1 / accuracy:
             rank = size - 1
         found = matrix.smallest(low, high, np.clip(rank, 0, np.maximum(size - 1, 0)))
-        return [taken(codes, np.where(size > 0, found, 0))], here(low, high)
+        return [take_terms(codes, np.where(size > 0, found, 0))], here(low, high)
 
     return answer
 
@@ -93,13 +93,13 @@ def as_double(terms: pa.Array, bag: Bag) -> pa.Array:
     """Values as they come back from doubles, which is how Spark keeps them; decimals as the doubles themselves."""
     kind = numpy_type(terms.type)
     if pa.types.is_decimal(terms.type):
-        return fixed(pa.float64(), bag.doubles)
+        return fixed_width_array(pa.float64(), bag.doubles)
     if kind != np.int64:
         return terms
-    rounded = raw(terms, np.dtype(np.int64)).astype(np.float64)
+    rounded = raw_values(terms, np.dtype(np.int64)).astype(np.float64)
     whole = np.where(rounded < EXACT, rounded, 0).astype(np.int64)
-    return fixed(terms.type, np.where(rounded < EXACT, whole, np.iinfo(np.int64).max))
+    return fixed_width_array(terms.type, np.where(rounded < EXACT, whole, np.iinfo(np.int64).max))
 
 
-wavelet_percentile = Kernel("wavelet", "percentile", make_percentile)
-wavelet_rank = Kernel("wavelet", "rank", make_rank)
+wavelet_percentile = BagKernel("wavelet", "percentile", make_percentile)
+wavelet_rank = BagKernel("wavelet", "rank", make_rank)

@@ -13,20 +13,20 @@ from functools import partial
 import numpy as np
 
 from weft.aggregates.monoid import ADD, State, types_of
-from weft.final.bags import BagLane
-from weft.final.bags.bag import Answering
 from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.bulk import TILE
-from weft.final.rows.whole_windows import cut_short, whole
+from weft.final.algorithms.prefix import prefix
+from weft.final.bags import BagLane
+from weft.final.bags.bag import Answering
 from weft.final.fold.lanes import Decoded, Lane
 from weft.final.fold.layout import Grid, Layout, Reach, grids, lay_out
-from weft.final.algorithms.prefix import prefix
+from weft.final.rows.whole_windows import shorten_grid, whole_windows
 from weft.model.window import Window
 
 # How many values the lists of one batch of answers may hold together.
 SENT = 1 << 21
 # The values and marks of the answers at some places.
-Telling = Callable[[np.ndarray], Decoded]
+AnswerReader = Callable[[np.ndarray], Decoded]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Slices:
 
 
 @dataclass(frozen=True)
-class Answers:
+class WindowAnswers:
     """Answers of one window: row i holds the answers `offsets[i]` … `offsets[i + 1]` of the key of slice `row[i]`.
 
     The windows of a row start at `first[i]` and follow each other by one slide, unless `starts` lists every start.
@@ -65,8 +65,8 @@ class Cells:
     size: int
 
 
-def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
-         algorithms: Sequence[Sequence[Algorithm | None]]) -> Iterator[Answers]:
+def fold_dense(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
+               algorithms: Sequence[Sequence[Algorithm | None]]) -> Iterator[WindowAnswers]:
     """Every answer of every window, a batch of rows at a time; `algorithms[g][i]` folds lane i on grid g.
 
     A lane of bags has no algorithm: it brings its kernel along.
@@ -74,7 +74,7 @@ def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLa
     if len(slices.start) == 0:
         return
     for found, chosen in zip(grids(windows), algorithms, strict=True):
-        grid = cut_short(found, int((slices.start + slices.rows).max())) if found.counts_rows else found
+        grid = shorten_grid(found, int((slices.start + slices.rows).max())) if found.counts_rows else found
         cell, offset = np.divmod(slices.start - grid.phase, grid.slide)
         layout = lay_out(slices.key, cell, grid.gap)
         tile = max(TILE, 2 * grid.gap)
@@ -84,46 +84,47 @@ def fold(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLa
 
 
 def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, low: int, high: int,
-              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[Answers]:
+              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[WindowAnswers]:
     """The answers of the windows that start in the tile [low, high) of the line."""
     first, last = np.searchsorted(layout.place, (low, high + grid.gap + 1))
     span = slice(int(first), int(last))
     cells = Cells(layout.place[span] - low, offset[span], span, high - low + grid.gap + 1)
     size = high - low
-    counts = slide(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), prefix, grid.reaches, size)
-    told = [seen(cells, lane, grid.reaches) if isinstance(lane, BagLane)
-            else slid(cells, lane, algorithm or prefix, grid.reaches, size) for lane, algorithm in folded]
+    counts = slide_windows(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), prefix, grid.reaches, size)
+    told = [read_bags(cells, lane, grid.reaches) if isinstance(lane, BagLane)
+            else slide_lanes(cells, lane, algorithm or prefix, grid.reaches, size) for lane, algorithm in folded]
     spreading = [lane for lane, _ in folded if isinstance(lane, BagLane) and lane.kernel.spreads]
     for reach, (rows,) in zip(grid.reaches, counts, strict=True):
         tellings = [next(lane) for lane in told]
-        there = whole(grid, reach, layout, low, rows) if grid.counts_rows else np.flatnonzero(rows)
-        for here in shares(cells, reach, spreading, there):
+        there = whole_windows(grid, reach, layout, low, rows) if grid.counts_rows else np.flatnonzero(rows)
+        for here in split_answers(cells, reach, spreading, there):
             if len(here):
                 sent = tuple(tell(here) for tell in tellings)
-                yield answers(grid, reach, layout, low, here, rows[here], sent)
+                yield cut_answers(grid, reach, layout, low, here, rows[here], sent)
 
 
-def slid(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach], size: int) -> Iterator[Telling]:
+def slide_lanes(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach],
+                size: int) -> Iterator[AnswerReader]:
     """For each reach, what tells the folds of a lane."""
-    values = slide(cells, lane, algorithm, reaches, size)
-    marks = None if lane.valid is None else slide(cells, presence(lane), prefix, reaches, size)
+    values = slide_windows(cells, lane, algorithm, reaches, size)
+    marks = None if lane.valid is None else slide_windows(cells, count_present(lane), prefix, reaches, size)
     for state in values:
-        yield partial(gather, lane, state, None if marks is None else next(marks)[0])
+        yield partial(gather_answers, lane, state, None if marks is None else next(marks)[0])
 
 
-def seen(cells: Cells, lane: BagLane, reaches: Sequence[Reach]) -> Iterator[Telling]:
+def read_bags(cells: Cells, lane: BagLane, reaches: Sequence[Reach]) -> Iterator[AnswerReader]:
     """For each reach, what tells the answers of a lane of bags."""
     answering = lane.over(cells.span)
     for reach in reaches:
-        yield partial(see, cells, reach, answering)
+        yield partial(read_bag, cells, reach, answering)
 
 
-def see(cells: Cells, reach: Reach, answering: Answering, here: np.ndarray) -> Decoded:
+def read_bag(cells: Cells, reach: Reach, answering: Answering, here: np.ndarray) -> Decoded:
     """The answers of the windows that start at some cells."""
-    return answering(*covered(cells, reach, here))
+    return answering(*covered_slices(cells, reach, here))
 
 
-def covered(cells: Cells, reach: Reach, here: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def covered_slices(cells: Cells, reach: Reach, here: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The slices that the windows starting at some cells cover, from the first to one past the last of each.
 
     Slices lie in the order of their starts, so those in the first part of a window's last cell come first there.
@@ -135,25 +136,26 @@ def covered(cells: Cells, reach: Reach, here: np.ndarray) -> tuple[np.ndarray, n
     return low, high
 
 
-def shares(cells: Cells, reach: Reach, spreading: Sequence[BagLane], here: np.ndarray) -> Sequence[np.ndarray]:
+def split_answers(cells: Cells, reach: Reach, spreading: Sequence[BagLane], here: np.ndarray) -> Sequence[np.ndarray]:
     """The answers in shares whose lists are not too large together."""
     if not spreading:
         return [here]
-    bounds = covered(cells, reach, here)
+    bounds = covered_slices(cells, reach, here)
     held = np.cumsum(sum(lane.held(cells.span, *bounds) for lane in spreading))
     return np.split(here, np.flatnonzero(np.diff(held // SENT)) + 1)
 
 
-def presence(lane: Lane) -> Lane:
+def count_present(lane: Lane) -> Lane:
     """A lane that counts the slices in which the other one has a value."""
     assert lane.valid is not None
     return Lane(ADD, (lane.valid.astype(np.int64),), None, lane.decode)
 
 
-def slide(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach], size: int) -> Iterator[State]:
+def slide_windows(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reach],
+                  size: int) -> Iterator[State]:
     """For each reach, the fold of the lane over the window that starts at each of the first `size` cells."""
-    whole = dense(cells, lane, None)
-    rests = {rest: dense(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
+    whole = fill_cells(cells, lane, None)
+    rests = {rest: fill_cells(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
     lengths = [reach.length for reach in reaches]
     folds = algorithm.slide(lane.monoid, whole, lengths, size)
     for reach, state in zip(reaches, folds, strict=True):
@@ -163,7 +165,7 @@ def slide(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Sequence[Reac
         yield state
 
 
-def dense(cells: Cells, lane: Lane, rest: int | None) -> State:
+def fill_cells(cells: Cells, lane: Lane, rest: int | None) -> State:
     """The lane as one value per cell, of all its slices or of those in the first `rest` microseconds or rows."""
     state, place = tuple(a[cells.span] for a in lane.state), cells.place
     if rest is not None:
@@ -177,7 +179,7 @@ def dense(cells: Cells, lane: Lane, rest: int | None) -> State:
     return line
 
 
-def gather(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray) -> Decoded:
+def gather_answers(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray) -> Decoded:
     """The values and marks of the answers that exist."""
     values, marks = lane.decode(tuple(a[here] for a in state))
     if valid is None:
@@ -186,11 +188,11 @@ def gather(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray)
     return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)
 
 
-def answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,
-            lanes: tuple[Decoded, ...]) -> Answers:
+def cut_answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,
+                lanes: tuple[Decoded, ...]) -> WindowAnswers:
     """The gathered answers cut into rows: one per run, or one per run and set of marks."""
     place = here + low
-    run, offsets = cut(layout, place)
+    run, offsets = cut_runs(layout, place)
     if any(marks is not None for _, marks in lanes):
         order, run, offsets = cut_by_marks(lanes, run, offsets)
         place, rows = place[order], rows[order]
@@ -200,10 +202,10 @@ def answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray
     gapless = np.array_equal(place[offsets[1:] - 1] - place[offsets[:-1]], np.diff(offsets) - 1)
     starts = None if gapless else (place + np.repeat(shift, np.diff(offsets))) * grid.slide + grid.phase
     marked = tuple((values, None if m is None else m[offsets[:-1]]) for values, m in lanes)
-    return Answers(reach.window, layout.row[run], offsets, first, starts, rows, marked)
+    return WindowAnswers(reach.window, layout.row[run], offsets, first, starts, rows, marked)
 
 
-def cut(layout: Layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cut_runs(layout: Layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The runs that the places lie in, and where each run's places begin and end."""
     begin = int(np.searchsorted(layout.segment, place[0], "right")) - 1
     end = int(np.searchsorted(layout.segment, place[-1], "right"))

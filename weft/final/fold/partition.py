@@ -12,21 +12,21 @@ import pyarrow as pa
 
 from weft.aggregates.component import ROWS, Component, columns_of
 from weft.final.algorithms import ALGORITHMS
+from weft.final.algorithms.base import Algorithm
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.final.bags.bag import check_size
-from weft.final.algorithms.base import Algorithm
-from weft.final.fold.dense import Answers, Slices, fold
-from weft.final.fold.lanes import Decoded, Lane, encode
+from weft.final.fold.dense import Slices, WindowAnswers, fold_dense
+from weft.final.fold.lanes import Decoded, Lane, encode_lane
 from weft.final.fold.layout import algorithms_on
 from weft.model.marks import Test
-from weft.model.window import Window
 from weft.model.stages import FinalStage
+from weft.model.window import Window
 
 BATCH_BYTES = 1 << 18
 NAMED = {a.card.name: a for a in ALGORITHMS}
 # Slices, windows, lanes and the algorithms of each grid in; answers out.
 Folding = Callable[[Slices, Sequence[Window], Sequence[Lane | BagLane], Sequence[Sequence[Algorithm | None]]],
-                   Iterator[Answers]]
+                   Iterator[WindowAnswers]]
 
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -35,48 +35,48 @@ def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iter
     if sum(b.num_rows for b in received) == 0:
         return
     columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
-    yield from fold_columns(stage, columns, fold)
+    yield from fold_columns(stage, columns, fold_dense)
 
 
 def fold_columns(stage: FinalStage, columns: Sequence[pa.Array], folding: Folding) -> Iterator[pa.RecordBatch]:
     """The answers that a way of folding finds in slices: columns keys, slice start, marks and components."""
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
-    for chosen in choices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
+    for chosen in choose_slices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
         named = keys
         if chosen.predicate is not None:
             named = [*keys, pa.array(np.full(len(start), chosen.predicate, np.int32))]
-        yield from batched(fold_slices(stage, chosen, named, number, start, folding))
+        yield from join_batches(fold_slices(stage, chosen, named, number, start, folding))
 
 
-class Choice(NamedTuple):
+class PredicateChoice(NamedTuple):
     """What is folded for one predicate, if there are several: at which windows, which slices in order, and of what."""
 
     predicate: int | None
     places: Sequence[int]
     order: np.ndarray
-    lanes: list[Lane | Unordered]
+    lanes: list[Lane | UnorderedBag]
 
 
-def choices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[Choice]:
+def choose_slices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[PredicateChoice]:
     """What is folded for each predicate: the slices that its mark is on, or columns of its own that hold a row."""
     if not stage.predicates:
-        yield Choice(None, range(len(stage.windows)), order, encode_lanes(stage, columns))
+        yield PredicateChoice(None, range(len(stage.windows)), order, encode_lanes(stage, columns))
     elif stage.marks:
         marks = [column.to_numpy()[order] for column in columns[: stage.marks]]
         lanes = encode_lanes(stage, columns[stage.marks :])
         fields: dict[tuple[int, int], np.ndarray] = {}
         for number, places in stage.predicates:
-            there = passing(stage.tests[number], marks, fields)
-            yield Choice(number, places, order[there], lanes)
+            there = passing_slices(stage.tests[number], marks, fields)
+            yield PredicateChoice(number, places, order[there], lanes)
     else:
         width = len(columns_for(stage))
         for i, (number, places) in enumerate(stage.predicates):
             rows, *mine = columns[i * width : (i + 1) * width]
-            yield Choice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine))
+            yield PredicateChoice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine))
 
 
-def passing(tests: Sequence[Test], marks: Sequence[np.ndarray], fields: dict) -> np.ndarray:
+def passing_slices(tests: Sequence[Test], marks: Sequence[np.ndarray], fields: dict) -> np.ndarray:
     """Which slices meet all tests; `fields` keeps the bits of marks that were looked at before."""
     there = np.ones(len(marks[0]), bool)
     for found, shift, width, low, high in tests:
@@ -94,7 +94,7 @@ def columns_for(stage: FinalStage) -> tuple[str, ...]:
     return ((ROWS.columns[0],) if stage.predicates and not stage.marks else ()) + columns_of(stage.components)
 
 
-def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], number: np.ndarray,
+def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Array], number: np.ndarray,
                 start: np.ndarray, folding: Folding) -> Iterator[pa.RecordBatch]:
     """The answers of one choice."""
     _, places, order, lanes = chosen
@@ -105,7 +105,7 @@ def fold_slices(stage: FinalStage, chosen: Choice, keys: Sequence[pa.Array], num
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
     algorithms = [[NAMED.get(names[i]) for i in kept] for names in names_of]
-    for answers in folding(slices, windows, ordered(stage, [lanes[i] for i in kept], order), algorithms):
+    for answers in folding(slices, windows, order_lanes(stage, [lanes[i] for i in kept], order), algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
 
@@ -116,12 +116,12 @@ def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:
     for column in keys:
         codes, count = encode_key(column)
         if distinct * count > 2**62:
-            number, distinct = compact(number)
+            number, distinct = compact_numbers(number)
         number, distinct = number * count + codes, distinct * count
     return number
 
 
-def compact(number: np.ndarray) -> tuple[np.ndarray, int]:
+def compact_numbers(number: np.ndarray) -> tuple[np.ndarray, int]:
     """The same numbering without holes."""
     distinct, dense = np.unique(number, return_inverse=True)
     return dense.astype(np.int64), len(distinct)
@@ -145,22 +145,23 @@ def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
     return np.lexsort((start, number))
 
 
-def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane | Unordered]:
+def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane | UnorderedBag]:
     """A lane per component."""
     received = dict(zip(columns_of(stage.components), columns, strict=True))
-    return [Unordered(c, received[c.columns[0]]) if c.monoid in BY_MONOID
-            else encode(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi) for c in stage.components]
+    return [UnorderedBag(c, received[c.columns[0]]) if c.monoid in BY_MONOID
+            else encode_lane(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi)
+            for c in stage.components]
 
 
 @dataclass(frozen=True)
-class Unordered:
+class UnorderedBag:
     """A component that keeps bags, and its lists as they came."""
 
     component: Component
     column: pa.Array
 
 
-def ordered(stage: FinalStage, lanes: Sequence[Lane | Unordered], order: np.ndarray) -> list[Lane | BagLane]:
+def order_lanes(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag], order: np.ndarray) -> list[Lane | BagLane]:
     """The lanes with their slices in order; components of the same column have one bag."""
     bags: dict[str, Bag] = {}
     made: list[Lane | BagLane] = []
@@ -171,7 +172,7 @@ def ordered(stage: FinalStage, lanes: Sequence[Lane | Unordered], order: np.ndar
         component, name = lane.component, lane.component.columns[0]
         if name not in bags:
             column = lane.column.take(pa.array(order))
-            check_size(str(component), column, stage.most_values)
+            check_size(str(component), column, stage.max_bag_values)
             bags[name] = Bag.of(column)
         made.append(BagLane(BY_MONOID[component.monoid], component.parameters, bags[name]))
     return made
@@ -183,18 +184,18 @@ def decimal_of(component: Component) -> pa.DataType:
     return pa.decimal128(int(found[1]), int(found[2])) if found else pa.null()
 
 
-def rows_of(stage: FinalStage, lanes: Sequence[Lane | Unordered], size: int) -> np.ndarray:
+def rows_of(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag], size: int) -> np.ndarray:
     """How many rows each slice holds, or one where nobody asks."""
     counts = lanes[stage.components.index(ROWS)] if stage.sends_rows else None
     return counts.state[0] if isinstance(counts, Lane) else np.ones(size, np.int64)
 
 
-def is_rows(component: Component, lane: Lane | Unordered, rows: np.ndarray) -> bool:
+def is_rows(component: Component, lane: Lane | UnorderedBag, rows: np.ndarray) -> bool:
     """Whether a count equals the number of rows in every slice, so that it need not be folded or sent."""
     return component.monoid == "count" and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
 
 
-def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],
+def to_batch(stage: FinalStage, answers: WindowAnswers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],
              order: np.ndarray) -> pa.RecordBatch:
     """One batch of the wire format: a row per key and window, values as arrays along time."""
     size, window = len(answers.row), stage.windows[answers.window]
@@ -203,10 +204,10 @@ def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], key
     columns: list[pa.Array] = [pa.array(np.full(size, answers.window, np.int32)), *(k.take(taken) for k in keys)]
     columns += [pa.array(answers.first)]
     columns += [pa.array(np.full(size, v, np.int64)) for v in (window.slide, window.range)]
-    columns.append(listed(offsets, None if answers.starts is None else pa.array(answers.starts), pa.int64()))
+    columns.append(to_lists(offsets, None if answers.starts is None else pa.array(answers.starts), pa.int64()))
     for i, component in enumerate(stage.components):
         if component == ROWS:
-            columns.append(listed(offsets, pa.array(answers.rows), pa.int64()))
+            columns.append(to_lists(offsets, pa.array(answers.rows), pa.int64()))
         else:
             columns += component_columns(component, lanes.get(i), offsets)
     return pa.record_batch(columns, names=[f"_{i}" for i in range(len(columns))])
@@ -215,11 +216,11 @@ def to_batch(stage: FinalStage, answers: Answers, lanes: dict[int, Decoded], key
 def component_columns(component: Component, decoded: Decoded | None, offsets: pa.Array) -> list[pa.Array]:
     """A component's values, one array a row and field, and the row's mark if it may be null."""
     if decoded is None:
-        return [listed(offsets, None, pa.int64())]
+        return [to_lists(offsets, None, pa.int64())]
     values, marks = decoded
     if component.fixed_width:
         values = [without_nulls(v) for v in values]
-    columns = [listed(offsets, v, v.type) for v in values]
+    columns = [to_lists(offsets, v, v.type) for v in values]
     if component.nullable:
         columns.append(pa.array(np.ones(len(offsets) - 1, np.int8) if marks is None else marks))
     return columns
@@ -233,14 +234,14 @@ def without_nulls(values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(values.type, len(values), buffers, 0, values.offset)
 
 
-def listed(offsets: pa.Array, values: pa.Array | None, kind: pa.DataType) -> pa.Array:
+def to_lists(offsets: pa.Array, values: pa.Array | None, kind: pa.DataType) -> pa.Array:
     """Values cut into lists, or as many nulls."""
     if values is None:
         return pa.nulls(len(offsets) - 1, pa.list_(kind))
     return pa.ListArray.from_arrays(offsets, values)
 
 
-def batched(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def join_batches(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Small batches joined until they are worth sending."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -248,12 +249,12 @@ def batched(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held.append(piece)
         size += piece.nbytes
         if size >= BATCH_BYTES:
-            yield joined(held)
+            yield concat_batches(held)
             held, size = [], 0
     if held:
-        yield joined(held)
+        yield concat_batches(held)
 
 
-def joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+def concat_batches(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Several batches as one."""
     return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)

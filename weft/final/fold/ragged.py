@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.monoid import State
-from weft.final.bags import BagLane
 from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.bulk import Bulk, read_off
-from weft.final.fold.dense import SENT, Answers, Slices, cut_by_marks
+from weft.final.algorithms.prefix import prefix
+from weft.final.bags import BagLane
+from weft.final.fold.dense import SENT, Slices, WindowAnswers, cut_by_marks
 from weft.final.fold.lanes import Decoded, Lane
 from weft.final.fold.layout import grids
-from weft.final.algorithms.prefix import prefix
 from weft.model.window import Window
 
 # How many answers of a lane are made at a time.
@@ -66,8 +66,8 @@ class Places:
         return np.searchsorted(self.line, key * self.width + np.clip(moment - self.low, 0, self.width - 1))
 
 
-def fold_steps(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
-               algorithms: Sequence[Sequence[Algorithm | None]], span: Span) -> Iterator[Answers]:
+def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
+                algorithms: Sequence[Sequence[Algorithm | None]], span: Span) -> Iterator[WindowAnswers]:
     """The answers of every window that ends within the span and holds a slice; as `fold`, and lanes likewise."""
     if len(slices.start) == 0:
         return
@@ -77,14 +77,14 @@ def fold_steps(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane |
     for grid, chosen in zip(grids(windows), algorithms, strict=True):
         for rest in sorted({reach.rest for reach in grid.reaches}):
             asked = [reach.window for reach in grid.reaches if reach.rest == rest]
-            steps = steps_of(numbered, windows[asked[-1]], span)
+            steps = find_steps(numbered, windows[asked[-1]], span)
             few = max(MOST // len(asked), 1)
             for low in range(0, len(steps.end), few):
-                yield from fold_some(steps.cut(low, low + few), asked, windows, places, counted,
+                yield from fold_span(steps.cut(low, low + few), asked, windows, places, counted,
                                      list(zip(lanes, chosen, strict=True)))
 
 
-def steps_of(slices: Slices, window: Window, span: Span) -> Steps:
+def find_steps(slices: Slices, window: Window, span: Span) -> Steps:
     """Every end of a window within the span at which it holds a slice, by key and time."""
     phase = (window.phase + window.range) % window.slide
     first = (slices.start - phase) // window.slide + 1
@@ -101,8 +101,8 @@ def steps_of(slices: Slices, window: Window, span: Span) -> Steps:
     return Steps(slices.key[row], number * window.slide + phase, row)
 
 
-def fold_some(steps: Steps, asked: Sequence[int], windows: Sequence[Window], places: Places, counted: np.ndarray,
-              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[Answers]:
+def fold_span(steps: Steps, asked: Sequence[int], windows: Sequence[Window], places: Places, counted: np.ndarray,
+              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[WindowAnswers]:
     """The answers of some windows that end at the same moments."""
     high = places.at(steps.key, steps.end)
     found = []
@@ -113,19 +113,21 @@ def fold_some(steps: Steps, asked: Sequence[int], windows: Sequence[Window], pla
     low, high = (np.concatenate([each[side] for each in found]) for side in (2, 3))
     if not len(low):
         return
-    told = [None if isinstance(lane, BagLane) else read(lane, algorithm or prefix, low, high)
+    told = [None if isinstance(lane, BagLane) else read_lane(lane, algorithm or prefix, low, high)
             for lane, algorithm in folded]
     begin = 0
     for number, there, low, high in found:
         states = [None if each is None else tuple(a[begin : begin + len(there)] for a in each) for each in told]
         begin += len(there)
-        for here in shares([lane for lane, _ in folded], low, high):
-            lanes = tuple(tell(lane, state, low, high, here) for (lane, _), state in zip(folded, states, strict=True))
+        for here in split_steps([lane for lane, _ in folded], low, high):
+            lanes = tuple(read_answers(lane, state, low, high, here) for (lane, _),
+                          state in zip(folded, states, strict=True))
             if len(here):
-                yield laid(windows[number], number, steps, there[here], (counted[high] - counted[low])[here], lanes)
+                yield lay_out_steps(windows[number], number, steps, there[here], (counted[high] - counted[low])[here],
+                                    lanes)
 
 
-def read(lane: Lane, algorithm: Algorithm, low: np.ndarray, high: np.ndarray) -> State:
+def read_lane(lane: Lane, algorithm: Algorithm, low: np.ndarray, high: np.ndarray) -> State:
     """The folds of a lane over pairs of places, and last how many of the slices have a value, if some have none."""
     assert isinstance(algorithm, Bulk)
     begin, end = int(low.min()), int(high.max())
@@ -137,7 +139,8 @@ def read(lane: Lane, algorithm: Algorithm, low: np.ndarray, high: np.ndarray) ->
     return (*folds, valid[high] - valid[low])
 
 
-def tell(lane: Lane | BagLane, state: State | None, low: np.ndarray, high: np.ndarray, here: np.ndarray) -> Decoded:
+def read_answers(lane: Lane | BagLane, state: State | None, low: np.ndarray, high: np.ndarray,
+                 here: np.ndarray) -> Decoded:
     """The values and marks of the answers at some places."""
     if isinstance(lane, BagLane):
         begin, end = int(low[here[0]]), int(high[here[-1]])
@@ -151,7 +154,7 @@ def tell(lane: Lane | BagLane, state: State | None, low: np.ndarray, high: np.nd
     return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)
 
 
-def shares(lanes: Sequence[Lane | BagLane], low: np.ndarray, high: np.ndarray) -> Sequence[np.ndarray]:
+def split_steps(lanes: Sequence[Lane | BagLane], low: np.ndarray, high: np.ndarray) -> Sequence[np.ndarray]:
     """The answers in shares whose lists are not too large together."""
     spreading = [lane for lane in lanes if isinstance(lane, BagLane) and lane.kernel.spreads]
     every = np.arange(len(low))
@@ -161,8 +164,8 @@ def shares(lanes: Sequence[Lane | BagLane], low: np.ndarray, high: np.ndarray) -
     return np.split(every, np.flatnonzero(np.diff(held // SENT)) + 1)
 
 
-def laid(window: Window, number: int, steps: Steps, there: np.ndarray, rows: np.ndarray,
-         lanes: tuple[Decoded, ...]) -> Answers:
+def lay_out_steps(window: Window, number: int, steps: Steps, there: np.ndarray, rows: np.ndarray,
+                  lanes: tuple[Decoded, ...]) -> WindowAnswers:
     """Answers cut into rows: one per key, or one per key and set of marks."""
     key, start, row = steps.key[there], steps.end[there] - window.range, steps.row[there]
     heads = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
@@ -174,4 +177,4 @@ def laid(window: Window, number: int, steps: Steps, there: np.ndarray, rows: np.
     head, last = offsets[:-1], offsets[1:] - 1
     gapless = np.array_equal(start[last] - start[head], (last - head) * window.slide)
     marked = tuple((values, None if m is None else m[head]) for values, m in lanes)
-    return Answers(number, row[head], offsets, start[head], None if gapless else start, rows, marked)
+    return WindowAnswers(number, row[head], offsets, start[head], None if gapless else start, rows, marked)

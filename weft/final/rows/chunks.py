@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from weft.errors import RunError
 from weft.final.state.form import from_bytes, to_store
-from weft.final.state.history import Blob, Store
+from weft.final.state.history import Blob, BlobStore
 
 INDEX = 99  # the level of the blobs that list chunks
 UNIT = 1_000_000  # microseconds; rows that are nearer to the watermark lie together
@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
     low: int
 
 
-def untrimmed(table: pa.Table) -> pa.Table:
+def keep_all_rows(table: pa.Table) -> pa.Table:
     """All rows."""
     return table
 
@@ -38,7 +38,7 @@ def untrimmed(table: pa.Table) -> pa.Table:
 class Chunks:
     """The chunks of one level of a store; `time` is the column of their rows' times."""
 
-    def __init__(self, store: Store, level: int, time: str):
+    def __init__(self, store: BlobStore, level: int, time: str):
         self.store, self.level, self.time = store, level, time
         self.index = Blob(INDEX, level)
         self.before = store.get(self.index) or b""
@@ -55,11 +55,11 @@ class Chunks:
         """The time of the first row, if there is one."""
         return min((chunk.low for chunk in self.listed), default=None)
 
-    def add(self, place: int, table: pa.Table, trim: Trim = untrimmed) -> None:
+    def add(self, place: int, table: pa.Table, trim: Trim = keep_all_rows) -> None:
         """Put rows at a place; where chunks are merged, `trim` leaves out what is not needed any more."""
         older = self.last(place)
         while older is not None and older.rows <= 2 * table.num_rows:
-            table = trim(joined([self.taken(older), table]))
+            table = trim(join_tables([self.taken(older), table]))
             older = self.last(place)
         if table.num_rows:
             number = 1 + max((chunk.number for chunk in self.listed), default=-1)
@@ -90,7 +90,7 @@ class Chunks:
         return found
 
 
-class Waiting(Chunks):
+class PendingRows(Chunks):
     """Rows that the watermark has not passed.
 
     Rows lie by how far they are from the watermark, in powers of two: each time the watermark comes to a chunk, what is
@@ -114,7 +114,7 @@ class Waiting(Chunks):
         return found
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
+def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Tables of the same columns as one."""
     if any(table.schema != tables[0].schema for table in tables):
         raise RunError("the source has other columns or types than the rows that a stream's state holds: start with a "

@@ -13,7 +13,7 @@ import numpy as np
 from weft.final.fold.layout import Grid, Layout, Reach
 
 
-def cut_short(grid: Grid, most: int) -> Grid:
+def shorten_grid(grid: Grid, most: int) -> Grid:
     """The grid for keys of at most so many rows: windows end where they did, and reach back no further than rows are.
 
     A line has as many empty cells before each key as its longest window is long, however few rows the key has.
@@ -23,7 +23,7 @@ def cut_short(grid: Grid, most: int) -> Grid:
         for reach in grid.reaches))
 
 
-def whole(grid: Grid, reach: Reach, layout: Layout, low: int, rows: np.ndarray) -> np.ndarray:
+def whole_windows(grid: Grid, reach: Reach, layout: Layout, low: int, rows: np.ndarray) -> np.ndarray:
     """The places, from `low` on, whose windows hold all rows up to their end; `rows` is how many each place's holds."""
     here = np.flatnonzero(rows)
     run = np.searchsorted(layout.segment, here + low, "right") - 1

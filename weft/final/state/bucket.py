@@ -12,19 +12,19 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from weft.final.state.form import Form, from_bytes, merged, to_store
 from weft.final.fold.partition import fold_columns
-from weft.final.state.history import Blob, Levels, Store, readings
-from weft.final.fold.ragged import Span, fold_steps
-from weft.final.state.open_slices import Piece, Waiting
-from weft.model.window import Window
+from weft.final.fold.ragged import Span, fold_ragged
+from weft.final.state.form import SliceForm, from_bytes, merge_all, to_store
+from weft.final.state.history import Blob, BlobStore, HistoryLevels, readings
+from weft.final.state.open_slices import OpenSlices, SlicePiece
 from weft.model.stages import FinalStage
+from weft.model.window import Window
 
 NEVER = -(2**63)
 
 
 @dataclass(frozen=True)
-class Part:
+class BucketPart:
     """An answer stage of a node: its number in the stream, what it folds, and the columns of a slice that it reads."""
 
     number: int
@@ -33,33 +33,34 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Node:
+class BucketGrouping:
     """What buckets of one grouping do with slices of a form."""
 
-    form: Form
+    form: SliceForm
     windows: tuple[Window, ...]
-    levels: Levels
-    parts: tuple[Part, ...]
+    levels: HistoryLevels
+    parts: tuple[BucketPart, ...]
 
 
 @dataclass(frozen=True)
-class Kept:
+class BucketMemory:
     """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, when it wants to be
     called, and which pieces of slices wait."""
 
     until: int
     last: int
     timer: int
-    waiting: tuple[Piece, ...] = ()
+    waiting: tuple[SlicePiece, ...] = ()
 
 
 class Bucket:
     """One bucket in one trigger: new slices, which need not be over, and the watermark."""
 
-    def __init__(self, node: Node, store: Store, kept: Kept | None, new: pa.Table | None, until: int):
+    def __init__(self, node: BucketGrouping, store: BlobStore, kept: BucketMemory | None, new: pa.Table | None,
+                 until: int):
         self.node, self.store, self.kept, self.until = node, store, kept, until
         self._held: dict[Blob, pa.Table | None] = {}
-        self.waiting = Waiting(node.form, store, kept.waiting if kept else ())
+        self.waiting = OpenSlices(node.form, store, kept.waiting if kept else ())
         self.over = self.waiting.advance(new, until)
 
     def answers(self) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -72,7 +73,7 @@ class Bucket:
             return
         columns = [c.combine_chunks() for c in pa.concat_tables(tables).columns]
         head = self.node.form.head
-        folding = partial(fold_steps, span=Span(after, self.until))
+        folding = partial(fold_ragged, span=Span(after, self.until))
         for part in self.node.parts:
             read = [*columns[:head], *(columns[head + i] for i in part.columns)]
             for batch in fold_columns(part.final, read, folding):
@@ -104,7 +105,7 @@ class Bucket:
         self._held[blob] = joined
         self.store.put(blob, to_store(joined))
 
-    def keep(self) -> Kept | None:
+    def keep(self) -> BucketMemory | None:
         """Put away the slices that are over, forget what no window reads; None where nothing is left or waits."""
         before, until = self.kept, self.until
         last = NEVER
@@ -117,8 +118,8 @@ class Bucket:
             touched += self.put_away(self.over, until)
             last = max(last, int(self.node.form.starts(self.over).max()))
         self.merge(dict.fromkeys(touched), after, until)
-        ends = [end for end in (next_end(self.node.windows, last, until), self.waiting.low) if end is not None]
-        return Kept(until, last, min(ends), tuple(self.waiting.pieces)) if ends else None
+        ends = [end for end in (next_window_end(self.node.windows, last, until), self.waiting.low) if end is not None]
+        return BucketMemory(until, last, min(ends), tuple(self.waiting.pieces)) if ends else None
 
     def put_away(self, new: pa.Table, until: int) -> list[Blob]:
         """Add new slices to their blobs, except those that no later window reads; gives the blobs."""
@@ -139,7 +140,7 @@ class Bucket:
                 table = self.table(blob)
                 if table is not None:
                     target = Blob(level + 1, blob.number * levels.sizes[level] // levels.sizes[level + 1])
-                    self.add(target, merged(self.node.form, table))
+                    self.add(target, merge_all(self.node.form, table))
                     above[target] = None
             touched = above
 
@@ -150,7 +151,7 @@ class Bucket:
         low, high = (self.node.levels.number(level, t) for t in (after - self.node.levels.lag, after))
         return [Blob(level, number) for number in range(low, high + 1)]
 
-    def forget(self, before: Kept, until: int) -> None:
+    def forget(self, before: BucketMemory, until: int) -> None:
         """Remove the blobs that windows ending after an earlier watermark read and those ending after `until` do not.
         """
         levels = self.node.levels
@@ -161,7 +162,7 @@ class Bucket:
                 self._held[Blob(level, number)] = None
 
 
-def next_end(windows: Sequence[Window], last: int, until: int) -> int | None:
+def next_window_end(windows: Sequence[Window], last: int, until: int) -> int | None:
     """The next moment at which a window that may hold a slice ends, or None where none ever will."""
     ends = []
     for window in windows:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from weft.aggregates.component import Component
-from weft.final.state.merge import merge_columns
 from weft.final.fold.partition import number_keys, sort_order
+from weft.final.state.merge import merge_columns
 from weft.model.edges import Progression
 
 
 @dataclass(frozen=True)
-class Form:
+class SliceForm:
     """Slices are `keys`, start, `marks` and values, in columns of this order, and time is `cut` at progressions.
 
     `merging` says which values are a component's, so that slices can be merged; None where they cannot.
@@ -42,17 +42,17 @@ class Form:
         return np.minimum.reduce([start - (start - phase) % period + period for phase, period in self.cut])
 
 
-def merged(form: Form, table: pa.Table) -> pa.Table:
+def merge_all(form: SliceForm, table: pa.Table) -> pa.Table:
     """The slices of a table merged into one for each key and set of marks, or as they are where a sum does not fit."""
-    return merged_by(form, table, [i for i in range(form.head) if i != form.keys])
+    return merge_by(form, table, [i for i in range(form.head) if i != form.keys])
 
 
-def condensed(form: Form, table: pa.Table) -> pa.Table:
+def merge_equal_starts(form: SliceForm, table: pa.Table) -> pa.Table:
     """The slices of a table with those of the same key, start and marks merged."""
-    return merged_by(form, table, range(form.head))
+    return merge_by(form, table, range(form.head))
 
 
-def merged_by(form: Form, table: pa.Table, by: Sequence[int]) -> pa.Table:
+def merge_by(form: SliceForm, table: pa.Table, by: Sequence[int]) -> pa.Table:
     """The slices of a table merged into one for each value of some columns, or as they are where a sum does not fit."""
     if form.merging is None or not table.num_rows:
         return table

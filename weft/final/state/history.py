@@ -27,7 +27,7 @@ class Blob:
     number: int
 
 
-class Store(Protocol):
+class BlobStore(Protocol):
     """Where blobs are kept."""
 
     def get(self, blob: Blob) -> bytes | None:
@@ -41,7 +41,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LevelReading:
     """A blob to read, and which of its parts: everything, or the totals of these blobs of the level below."""
 
     blob: Blob
@@ -49,7 +49,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Levels:
+class HistoryLevels:
     """The spans of blobs by level, for windows of some ranges; `reach` is the longest, `lag` the longest slice."""
 
     sizes: tuple[int, ...]
@@ -70,39 +70,39 @@ class Levels:
         return (until - self.reach) // self.sizes[level]
 
 
-def levels_for(windows: Sequence[Window], lag: int, merging: bool) -> Levels:
+def levels_for(windows: Sequence[Window], lag: int, merging: bool) -> HistoryLevels:
     """Levels that suit the windows: up to spans of which the longest window holds a few; one where none can merge."""
     ranges = tuple(sorted({w.range for w in windows}))
     sizes = [FAN * min(w.slide for w in windows)]
     while merging and 2 * sizes[-1] <= ranges[-1]:
         sizes.append(FAN * sizes[-1])
-    return Levels(tuple(sizes), ranges[-1], lag, ranges)
+    return HistoryLevels(tuple(sizes), ranges[-1], lag, ranges)
 
 
-def readings(levels: Levels, after: int, until: int) -> Iterator[Reading]:
+def readings(levels: HistoryLevels, after: int, until: int) -> Iterator[LevelReading]:
     """What windows that end after `after` and not after `until` read of what was kept at `after`."""
     top = len(levels.sizes) - 1
     for number in range(levels.number(top, after - levels.reach), levels.number(top, after) + 1):
         yield from read_blob(levels, Blob(top, number), after, until)
 
 
-def read_blob(levels: Levels, blob: Blob, after: int, until: int) -> Iterator[Reading]:
+def read_blob(levels: HistoryLevels, blob: Blob, after: int, until: int) -> Iterator[LevelReading]:
     """A blob's totals where no window begins within them, and the level below where one does."""
     if blob.level == 0:
-        yield Reading(blob)
+        yield LevelReading(blob)
         return
     below, fan = blob.level - 1, levels.sizes[blob.level] // levels.sizes[blob.level - 1]
     low, high = levels.number(below, after - levels.reach), levels.number(below, after)
     children = [Blob(below, n) for n in range(max(blob.number * fan, low), min((blob.number + 1) * fan, high + 1))]
     whole = [child for child in children if levels.is_over(child, after) and not is_cut(levels, child, after, until)]
     if whole:
-        yield Reading(blob, tuple(child.number for child in whole))
+        yield LevelReading(blob, tuple(child.number for child in whole))
     for child in children:
         if child not in whole:
             yield from read_blob(levels, child, after, until)
 
 
-def is_cut(levels: Levels, blob: Blob, after: int, until: int) -> bool:
+def is_cut(levels: HistoryLevels, blob: Blob, after: int, until: int) -> bool:
     """Whether one of the windows begins within a blob."""
     size = levels.sizes[blob.level]
     low, high = blob.number * size, (blob.number + 1) * size

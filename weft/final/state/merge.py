@@ -10,7 +10,7 @@ import pyarrow as pa
 from weft.aggregates.component import Component
 from weft.aggregates.monoid import MAX, MIN
 from weft.final.fold.decimals import join_limbs, split_limbs
-from weft.final.fold.lanes import OVERFLOW, encode, fill, lost, ranked, raw, validity
+from weft.final.fold.lanes import OVERFLOW, encode_lane, fill_identity, lost_sums, ranked_lane, raw_values, validity
 
 COUNTED = ("comoments", "moments2", "moments3", "moments4")  # their first column counts the values
 BY = {"min_by": MIN, "max_by": MAX}
@@ -34,7 +34,7 @@ def merge_columns(component: Component, columns: Sequence[pa.Array], order: np.n
         return merge_moments(component, columns, order, first)
     if pa.types.is_decimal(columns[0].type) and component.monoid in ("add", "mean"):
         return merge_decimals(columns, order, first)
-    lane = encode(component, columns, pa.null(), ansi).ordered(order)
+    lane = encode_lane(component, columns, pa.null(), ansi).ordered(order)
     (values,), marks = lane.decode(lane.monoid.reduce_runs(lane.state, first))
     if marks is not None and (marks == OVERFLOW).any():
         return None
@@ -44,7 +44,7 @@ def merge_columns(component: Component, columns: Sequence[pa.Array], order: np.n
 def merge_chosen(component: Component, columns: Sequence[pa.Array], order: np.ndarray,
                  first: np.ndarray) -> list[pa.Array]:
     """The rows that min_by and max_by choose."""
-    lane = ranked(columns[0], columns[1], BY[component.monoid])
+    lane = ranked_lane(columns[0], columns[1], BY[component.monoid])
     chosen = lane.monoid.reduce_runs((lane.state[0][order],), first)[0] % max(len(order), 1)
     if lane.valid is not None:
         chosen = np.where(np.logical_or.reduceat(lane.valid[order], first), chosen, order[first])
@@ -54,19 +54,19 @@ def merge_chosen(component: Component, columns: Sequence[pa.Array], order: np.nd
 def merge_moments(component: Component, columns: Sequence[pa.Array], order: np.ndarray,
                   first: np.ndarray) -> list[pa.Array]:
     """Counts, means and central moments of runs."""
-    lane = encode(component, columns, pa.null(), True).ordered(order)
+    lane = encode_lane(component, columns, pa.null(), True).ordered(order)
     count, *moments = lane.monoid.reduce_runs(lane.state, first)
     return [pa.array(count.astype(np.int64)), *map(pa.array, moments)]
 
 
 def merge_decimals(columns: Sequence[pa.Array], order: np.ndarray, first: np.ndarray) -> list[pa.Array] | None:
     """Sums of decimals and the counts beside them, if every sum is there and fits."""
-    if lost(columns).any():
+    if lost_sums(columns).any():
         return None
     valid = validity(columns[0])
-    limbs = [np.add.reduceat(fill(limb, valid, 0)[order], first) for limb in split_limbs(columns[0])]
+    limbs = [np.add.reduceat(fill_identity(limb, valid, 0)[order], first) for limb in split_limbs(columns[0])]
     values, fits = join_limbs(limbs, columns[0].type)
-    counts = np.add.reduceat(raw(columns[1], np.dtype(np.int64))[order], first)
+    counts = np.add.reduceat(raw_values(columns[1], np.dtype(np.int64))[order], first)
     return [masked(values, counts > 0), pa.array(counts)] if fits.all() else None
 
 

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from weft.final.state.form import Form, condensed, from_bytes, to_store
-from weft.final.state.history import WAITING, Blob, Store
+from weft.final.state.form import SliceForm, from_bytes, merge_equal_starts, to_store
+from weft.final.state.history import WAITING, Blob, BlobStore
 
 # How many pieces of a kind are merged into one.
 MANY = 16
 
 
-class Piece(NamedTuple):
+class SlicePiece(NamedTuple):
     """Some slices: their number in the store, when the first of them ends, how far that was, and how often merged."""
 
     number: int
@@ -30,10 +30,10 @@ class Piece(NamedTuple):
     tier: int
 
 
-class Waiting:
+class OpenSlices:
     """The slices of a bucket that are not over, in one trigger."""
 
-    def __init__(self, form: Form, store: Store, pieces: Iterable[Piece]):
+    def __init__(self, form: SliceForm, store: BlobStore, pieces: Iterable[SlicePiece]):
         self.form, self.store, self.pieces = form, store, list(pieces)
 
     @property
@@ -47,14 +47,14 @@ class Waiting:
         tables = [*([] if new is None else [new]), *map(self.taken, due)]
         if not tables:
             return None
-        table = condensed(self.form, pa.concat_tables(tables))
+        table = merge_equal_starts(self.form, pa.concat_tables(tables))
         over = self.form.ends(table) <= until
         if not over.all():
             self.put(table.filter(pa.array(~over)), until)
             self.merge(until)
         return table.filter(pa.array(over)) if over.any() else None
 
-    def taken(self, piece: Piece) -> pa.Table:
+    def taken(self, piece: SlicePiece) -> pa.Table:
         """The slices of a piece, which is then no more."""
         data = self.store.get(Blob(WAITING, piece.number))
         assert data is not None, f"{piece} of waiting slices is not in the store"
@@ -65,33 +65,33 @@ class Waiting:
     def put(self, table: pa.Table, until: int, tier: int = 0) -> None:
         """Keep slices as pieces, by how far their ends are from the watermark."""
         ends = self.form.ends(table)
-        grades = grades_of(ends - until, min(period for _, period in self.form.cut))
+        grades = distance_tiers(ends - until, min(period for _, period in self.form.cut))
         for grade in np.unique(grades).tolist():
             there = grades == grade
             number = max((piece.number for piece in self.pieces), default=-1) + 1
             self.store.put(Blob(WAITING, number), to_store(table.filter(pa.array(there))))
-            self.pieces.append(Piece(number, int(ends[there].min()), grade, tier))
+            self.pieces.append(SlicePiece(number, int(ends[there].min()), grade, tier))
 
     def merge(self, until: int) -> None:
         """Make one piece of many that are equally far and equally often merged."""
-        kinds: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+        kinds: dict[tuple[int, int], list[SlicePiece]] = defaultdict(list)
         for piece in self.pieces:
             kinds[piece.grade, piece.tier].append(piece)
         for (_, tier), found in kinds.items():
             if len(found) >= MANY:
-                self.put(condensed(self.form, pa.concat_tables(map(self.taken, found))), until, tier + 1)
+                self.put(merge_equal_starts(self.form, pa.concat_tables(map(self.taken, found))), until, tier + 1)
 
 
-def grades_of(distance: np.ndarray, unit: int) -> np.ndarray:
+def distance_tiers(distance: np.ndarray, unit: int) -> np.ndarray:
     """How often a distance can be halved until it is a unit."""
     return np.frexp((distance - 1) // unit)[1]
 
 
-def packed(pieces: Iterable[Piece]) -> bytes:
+def pack_pieces(pieces: Iterable[SlicePiece]) -> bytes:
     """Pieces as bytes, without what they hold."""
     return np.array(list(pieces), np.int64).tobytes()
 
 
-def unpacked(data: bytes) -> list[Piece]:
+def unpack_pieces(data: bytes) -> list[SlicePiece]:
     """What `packed` wrote."""
-    return [Piece(*row) for row in np.frombuffer(data, np.int64).reshape(-1, len(Piece._fields)).tolist()]
+    return [SlicePiece(*row) for row in np.frombuffer(data, np.int64).reshape(-1, len(SlicePiece._fields)).tolist()]

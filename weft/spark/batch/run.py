@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from weft.model.stages import AnswerStage, AskedQuery, FinalStage, PartialStage
 from weft.model.window import Window
 from weft.spark.stages.answer import run_answer
 from weft.spark.stages.final import run_final
-from weft.spark.stages.partial import derive
-from weft.stages.build import ScanStages, narrowed
-from weft.model.stages import AnswerStage, Asked, FinalStage, PartialStage
+from weft.spark.stages.partial import derive_slices
+from weft.stages.build import ScanStages, narrow_final
 
 QUERY = "__weft_query"
 # What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
@@ -22,7 +22,7 @@ Watching = Callable[[DataFrame, PartialStage], DataFrame]
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one."""
 
     slices: DataFrame
@@ -31,13 +31,13 @@ class Part:
     stage: AnswerStage
     above: tuple[DataFrame, ...] = ()
 
-    def only(self, asked: Asked) -> Part:
+    def only(self, asked: AskedQuery) -> AnswerPart:
         """The part that answers one query alone."""
         return replace(self, stage=replace(self.stage, queries=(asked,)))
 
     def rows(self) -> DataFrame:
         """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
-        final = narrowed(self.final, self.stage)
+        final = narrow_final(self.final, self.stage)
         return run_answer(self.wire(final), self.partial, final, self.stage)
 
     def wire(self, final: FinalStage) -> DataFrame:
@@ -66,12 +66,12 @@ class Part:
             table = F.array(*(F.array(*(F.lit(n[0] if n else None) for n in row)) for row in names))
             query = F.element_at(F.element_at(table, place), F.col("w") + 1)
         else:
-            table = F.array(*(F.array(*(texts(n) for n in row)) for row in names))
+            table = F.array(*(F.array(*(string_array(n) for n in row)) for row in names))
             query = F.explode(F.element_at(F.element_at(table, place), F.col("w") + 1))
         return rows.select(query.alias(QUERY), *outputs).toDF(QUERY, *(o.name for o in self.stage.outputs))
 
 
-def texts(names: Sequence[str]) -> Column:
+def string_array(names: Sequence[str]) -> Column:
     """A literal array of strings, which may be empty."""
     return F.array(*map(F.lit, names)) if names else F.array().cast("array<string>")
 
@@ -79,7 +79,7 @@ def texts(names: Sequence[str]) -> Column:
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
-    def __init__(self, parts: tuple[Part, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
+    def __init__(self, parts: tuple[AnswerPart, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
                  check: Callable[[], None] = lambda: None):
         self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
@@ -118,21 +118,23 @@ class Results(Mapping[str, DataFrame]):
         self.close()
 
 
-def unwatched(slices: DataFrame, stage: PartialStage) -> DataFrame:
+def leave_unobserved(slices: DataFrame, stage: PartialStage) -> DataFrame:
     """The slices as they are."""
     return slices
 
 
-def parts_of(scans: tuple[ScanStages, ...], slices_of: SlicesOf, watch: Watching = unwatched) -> tuple[Part, ...]:
+def build_parts(scans: tuple[ScanStages, ...], slices_of: SlicesOf,
+                watch: Watching = leave_unobserved) -> tuple[AnswerPart, ...]:
     """Every answer stage over the slices of its scan; `watch` may put something between slices and their readers."""
     return tuple(part for scan in scans
-                 for part in parts_on(scan, watch(slices_of(scan.partial), scan.partial), watch))
+                 for part in build_scan_parts(scan, watch(slices_of(scan.partial), scan.partial), watch))
 
 
-def parts_on(scan: ScanStages, slices: DataFrame, watch: Watching, above: tuple[DataFrame, ...] = ()) -> Iterator[Part]:
+def build_scan_parts(scan: ScanStages, slices: DataFrame, watch: Watching,
+                     above: tuple[DataFrame, ...] = ()) -> Iterator[AnswerPart]:
     """The answer stages over a scan's slices, and over those derived from them."""
     for tree in scan.trees:
-        yield from (Part(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
+        yield from (AnswerPart(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
     for child in scan.derived:
-        made = watch(derive(slices, child.partial), child.partial)
-        yield from parts_on(child, made, watch, (*above, slices))
+        made = watch(derive_slices(slices, child.partial), child.partial)
+        yield from build_scan_parts(child, made, watch, (*above, slices))

@@ -74,75 +74,77 @@ def verify_one(name: str, ours: DataFrame, theirs: DataFrame) -> Verified:
     native_kinds = [(f.name, f.dataType.simpleString()) for f in theirs.schema.fields]
     if kinds != native_kinds:
         return Verified(name, False, 0, 0, (f"columns {kinds}, Spark's own {native_kinds}",), 0.0)
-    left, right = (numbered(frame).toArrow() for frame in (ours, theirs))
-    differences = compare(left, right)
+    left, right = (number_columns(frame).toArrow() for frame in (ours, theirs))
+    differences = compare_tables(left, right)
     seconds = round(time.perf_counter() - began, 3)
     return Verified(name, not differences, left.num_rows, right.num_rows, tuple(differences), seconds)
 
 
-def numbered(frame: DataFrame) -> DataFrame:
+def number_columns(frame: DataFrame) -> DataFrame:
     """The frame with columns named by place, since results may repeat names."""
     return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
 
-def compare(left: pa.Table, right: pa.Table) -> list[str]:
+def compare_tables(left: pa.Table, right: pa.Table) -> list[str]:
     """Sentences on the first rows that differ; none when the tables hold the same rows."""
-    left, right = ordered(left), ordered(right)
+    left, right = sort_table(left), sort_table(right)
     size = min(left.num_rows, right.num_rows)
     bad = np.zeros(size, bool)
     for ours, theirs in zip(left.columns, right.columns, strict=True):
-        bad |= ~same(ours.slice(0, size).combine_chunks(), theirs.slice(0, size).combine_chunks())
-    shown = [f"ours {row(left, i)}, Spark's own {row(right, i)}" for i in np.flatnonzero(bad)[:SHOWN].tolist()]
+        bad |= ~equal_values(ours.slice(0, size).combine_chunks(), theirs.slice(0, size).combine_chunks())
+    shown = [f"ours {row_values(left, i)}, Spark's own {row_values(right, i)}"
+             for i in np.flatnonzero(bad)[:SHOWN].tolist()]
     if left.num_rows != right.num_rows:
         shown.insert(0, f"{left.num_rows} rows, Spark's own {right.num_rows}")
     return shown
 
 
-def row(table: pa.Table, index: int) -> list:
+def row_values(table: pa.Table, index: int) -> list:
     """One row as a list of values."""
     return [column[index].as_py() for column in table.columns]
 
 
-def flat(table: pa.Table) -> pa.Table:
+def flatten_table(table: pa.Table) -> pa.Table:
     """The table with its structs as columns of their own."""
     while any(pa.types.is_struct(f.type) for f in table.schema):
         table = table.flatten()
     return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
 
 
-def ordered(table: pa.Table) -> pa.Table:
+def sort_table(table: pa.Table) -> pa.Table:
     """The table flat and sorted by its exact columns, then by its floating ones, then by the text of nested ones."""
-    table = flat(table)
-    texts = [as_text(c) if pa.types.is_nested(c.type) else c for c in table.columns]
+    table = flatten_table(table)
+    texts = [nested_as_text(c) if pa.types.is_nested(c.type) else c for c in table.columns]
     sortable = pa.table(texts, names=table.column_names)
-    names = sorted(table.column_names, key=lambda n: rank(table.schema.field(n).type))
+    names = sorted(table.column_names, key=lambda n: sort_rank(table.schema.field(n).type))
     return table.take(pc.sort_indices(sortable, [(n, "ascending") for n in names])) if names else table
 
 
-def rank(kind: pa.DataType) -> int:
+def sort_rank(kind: pa.DataType) -> int:
     """Where a column of a type stands in the order: reals may differ in their last digits, and so may texts of them."""
     return 2 if pa.types.is_nested(kind) else int(pa.types.is_floating(kind))
 
 
-def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def nested_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Nested values as texts to sort by."""
     return pa.chunked_array([[str(value) for value in column.to_pylist()]], pa.string())
 
 
-def same(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
+def equal_values(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
     """Where two columns agree: null with null, NaN with NaN, floats within rounding, all else exactly."""
     if pa.types.is_nested(ours.type):
         pairs = zip(ours.to_pylist(), theirs.to_pylist(), strict=True)
         return np.fromiter((equal(a, b, rounding=RELATIVE) for a, b in pairs), bool, len(ours))
     nulls = ours.is_null().to_numpy(zero_copy_only=False), theirs.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(ours.type):
-        agree = close(*(a.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) for a in (ours, theirs)))
+        agree = close_floats(*(a.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+                               for a in (ours, theirs)))
     else:
         agree = pc.equal(ours, theirs).fill_null(False).to_numpy(zero_copy_only=False)
     return np.where(nulls[0] | nulls[1], nulls[0] & nulls[1], agree)
 
 
-def close(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+def close_floats(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Where two float columns agree within the rounding of sums."""
     finite = np.abs(theirs[np.isfinite(theirs)])
     return np.isclose(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE * finite.max(initial=0.0), equal_nan=True)

@@ -18,7 +18,7 @@ from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 from weft.spark.bind.functions import Functions
 from weft.spark.session.settings import Settings
 from weft.sql import Parsed
@@ -90,7 +90,7 @@ class Checker:
         self._functions.claim()
         return self.spark.sql(text.replace(SOURCE, self._views[source]))
 
-    def bind(self, parsed: Parsed) -> Bound:
+    def bind(self, parsed: Parsed) -> BoundQuery:
         """The query with Spark's names and types, or the error Spark has with it."""
         outputs = self._analyse(parsed)
         query = self._expressions.shared(parsed.query)  # after the analysis: names and types are those of its own text
@@ -99,16 +99,16 @@ class Checker:
         parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
         types = self._types_of(query, parts)
         refuse_collations(query, types)
-        bound = Bound(
+        bound = BoundQuery(
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
-            tuple(lower(query, call, types, self.defined) for call in query.calls),
+            tuple(lower_call(query, call, types, self.defined) for call in query.calls),
             self._expressions.is_risky(query),
         )
         if query.window.counts_rows:
             self._require_order(query)
-            bound = counting(bound, self._functions.call_text)
+            bound = bind_row_window(bound, self._functions.call_text)
         self._keep(parsed, outputs, types)
         self._expressions.keep(query)
         return bound
@@ -164,17 +164,17 @@ class Checker:
         unknown = [part for part in dict.fromkeys(parts) if (source, part) not in self._types]
         if unknown:
             fields = self._frames[source].selectExpr(*(f"{part} AS e{i}" for i, part in enumerate(unknown))).schema
-            kinds = [plain(field.dataType.simpleString()) for field in fields.fields]
+            kinds = [plain_type(field.dataType.simpleString()) for field in fields.fields]
             self._types |= {(source, part): kind for part, kind in zip(unknown, kinds, strict=True)}
         return {part: self._types[(source, part)] for part in parts}
 
 
-def plain(kind: str) -> str:
+def plain_type(kind: str) -> str:
     """char(n) and varchar(n) are strings to every aggregate."""
     return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
 
 
-def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
+def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
     """The call as components, or a refusal of its argument's type."""
     aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
@@ -193,7 +193,7 @@ def lower(query: Query, call: Call, types: dict[str, str], defined: Mapping[str,
     return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts) for c, g in pairs))
 
 
-def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:
+def bind_row_window(bound: BoundQuery, call_text: Callable[[Call], str]) -> BoundQuery:
     """The query with what windows that count rows need: its text for Spark, and the window's times as components."""
     query, kind = bound.query, bound.time_type
     asked = any(WINDOW in text for text in (query.having or "", *(output.sql for output in query.outputs)))
@@ -201,15 +201,15 @@ def counting(bound: Bound, call_text: Callable[[Call], str]) -> Bound:
     return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
 
 
-def refuse_large(bound: Bound, found: Statistics | None, most: int) -> None:
+def refuse_large(bound: BoundQuery, found: Statistics | None, most: int) -> None:
     """Refuse a query that keeps all values of keys which, as measured, have more of them than a worker may hold."""
     held = found.rows / found.keys if found else 0.0
     for component in bound.components:
         if held > most and component.monoid in BAGS and "FILTER (WHERE" not in component.columns[0]:
             name = bound.query.name
             reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
-                      f"{most:,} (most_values).")
-            hint = "Group by more keys, filter rows, or make the Loom with a higher most_values."
+                      f"{most:,} (max_bag_values).")
+            hint = "Group by more keys, filter rows, or make the Loom with a higher max_bag_values."
             raise RefusedError(name, reason, place=place_of(bound.query.text, *BAG_WORDS), hint=hint)
 
 

@@ -29,7 +29,7 @@ class Listings:
     def add(self, name: str, origin: Any) -> None:
         """Take note of what a source's frame was made of; a user's own DataFrame stays as it is."""
         if isinstance(origin, Files):
-            self._seen[name] = stamps(self._frames[name].inputFiles())
+            self._seen[name] = file_stamps(self._frames[name].inputFiles())
         if isinstance(origin, Files) or hasattr(origin, "read_stream"):
             self._origins[name] = origin
 
@@ -48,7 +48,7 @@ class Listings:
         before = self._frames[name]
         fresh = self._read(name, origin, before.schema)
         paths = fresh.inputFiles()
-        now = stamps(paths)
+        now = file_stamps(paths)
         if now is not None and now == self._seen[name]:
             return
         if not origin.declared and (set(paths) != set(before.inputFiles()) or is_local(paths)):
@@ -70,7 +70,7 @@ class Listings:
         self._show(name, frame)
 
 
-def stamps(uris: Iterable[str]) -> dict[str, File] | None:
+def file_stamps(uris: Iterable[str]) -> dict[str, File] | None:
     """Size and time of local files; None where that cannot tell whether they change: elsewhere, or just changed."""
     found = list(uris)
     if not is_local(found):
@@ -88,10 +88,10 @@ def require_schema(name: str, before: StructType, now: StructType) -> None:
     """Raise where files that came or changed since a source was added have given it other columns."""
     if before != now:
         raise SourceError(f"source '{name}' has other columns since files came, went or changed: "
-                          f"{difference(before, now)}. Make a new Loom, or give the source its `schema`.")
+                          f"{schema_difference(before, now)}. Make a new Loom, or give the source its `schema`.")
 
 
-def difference(before: StructType, now: StructType) -> str:
+def schema_difference(before: StructType, now: StructType) -> str:
     """How the columns of a source differ, told of one of them."""
     old, new = ({field.name: field.dataType.simpleString() for field in kind.fields} for kind in (before, now))
     for column in [*old, *new]:

@@ -33,7 +33,7 @@ def fingerprint(stage: PartialStage, files: Files, schema: str, settings: dict[s
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def settings_of(spark: SparkSession) -> dict[str, str]:
+def answer_settings(spark: SparkSession) -> dict[str, str]:
     """Spark's version, and the settings by which the same SQL may find something else."""
     found = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith("spark.sql.")}
     mattering = {name: value for name, value in found.items() if not name.startswith(HARMLESS)}

@@ -14,14 +14,32 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from weft.catalog.database import Catalog
-from weft.catalog.kept import File, Generation, Shelf, begin, commit, covered, forget, take_shelf
+from weft.catalog.kept import (
+    File,
+    Generation,
+    SliceCache,
+    begin_generation,
+    commit_generation,
+    covered_files,
+    forget_generation,
+    take_slice_cache,
+)
 from weft.errors import RunError
 from weft.io.listing import listed_files, to_disk
-from weft.spark.incremental.fingerprint import fingerprint, own_functions, refuse_own_functions, settings_of
-from weft.spark.stages.partial import run_partial
-from weft.spark.incremental.slice_cache import chosen, filling, load, merged, remove, save, size_of, sweep
-from weft.spark.incremental.snapshot import Snapshot
 from weft.model.stages import PartialStage
+from weft.spark.incremental.fingerprint import answer_settings, fingerprint, own_functions, refuse_own_functions
+from weft.spark.incremental.slice_cache import (
+    caching_stage,
+    merge_slices,
+    read_slices,
+    remove,
+    select_slices,
+    size_of,
+    sweep,
+    write_slices,
+)
+from weft.spark.incremental.snapshot import Snapshot
+from weft.spark.stages.partial import run_partial
 
 Say = Callable[[str], None]
 MOST = 8  # generations of a shelf; more are made one
@@ -29,7 +47,7 @@ TRIES = 5  # before a run gives up on a shelf that others keep changing
 
 
 @dataclass
-class Reading:
+class SourceReport:
     """What a run read of a source: for the report."""
 
     files: int
@@ -44,14 +62,14 @@ class Reading:
                 "anew": why}
 
 
-class Keeper:
+class SliceReader:
     """Gives the slices of partial stages for one run, from what is kept and from files that are new since."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot], say: Say):
         self._spark, self._catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
         self._sources, self._say = sources, say
-        self._settings, self._own = settings_of(spark), own_functions(spark)
-        self._readings = {name: Reading(len(found.files)) for name, found in sources.items()}
+        self._settings, self._own = answer_settings(spark), own_functions(spark)
+        self._readings = {name: SourceReport(len(found.files)) for name, found in sources.items()}
         sweep(catalog, self._folder)
 
     @property
@@ -75,8 +93,8 @@ class Keeper:
         snapshot = self._sources[stage.source]
         mark = fingerprint(stage, snapshot.origin, snapshot.frame.schema.json(), self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
-        shelf = take_shelf(self._catalog, mark, wanted, wider)
-        whole = filling(stage, shelf.columns)
+        shelf = take_slice_cache(self._catalog, mark, wanted, wider)
+        whole = caching_stage(stage, shelf.columns)
         try:
             filled = self._filled(shelf, whole, snapshot)
         except PySparkException:
@@ -88,11 +106,11 @@ class Keeper:
         schema = run_partial(snapshot.frame, whole).schema
         if len(filled.generations) > MOST:
             filled = self._compacted(filled, whole, schema)
-        return chosen(self._read(filled, schema), filled.columns, stage)
+        return select_slices(self._read(filled, schema), filled.columns, stage)
 
-    def _filled(self, shelf: Shelf, stage: PartialStage, snapshot: Snapshot) -> Shelf | None:
+    def _filled(self, shelf: SliceCache, stage: PartialStage, snapshot: Snapshot) -> SliceCache | None:
         """The shelf with slices of every file of the source; None where others have changed it meanwhile."""
-        have = covered(self._catalog, shelf)
+        have = covered_files(self._catalog, shelf)
         anew = self._why_anew(shelf, have, snapshot)
         new = [file for path, file in snapshot.files.items() if anew or path not in have]
         if not new and not anew:
@@ -107,7 +125,7 @@ class Keeper:
         reading.anew += [anew] if anew else []
         return replace(shelf, generations=(*(() if anew else shelf.generations), made))
 
-    def _why_anew(self, shelf: Shelf, have: Mapping[str, File], snapshot: Snapshot) -> str:
+    def _why_anew(self, shelf: SliceCache, have: Mapping[str, File], snapshot: Snapshot) -> str:
         """Why nothing that is kept can be used; empty where it can."""
         if not shelf.generations:
             return "nothing is kept of these queries yet"
@@ -119,23 +137,23 @@ class Keeper:
         whole = all(size_of(self._folder / g.id) == g.bytes for g in shelf.generations)
         return "" if whole else "what was kept of it is damaged"
 
-    def _compacted(self, shelf: Shelf, stage: PartialStage, schema: StructType) -> Shelf:
+    def _compacted(self, shelf: SliceCache, stage: PartialStage, schema: StructType) -> SliceCache:
         """The shelf with one generation for all; slices of a key and start are merged where Spark can."""
         self._say(f"joining {len(shelf.generations)} sets of kept slices of {stage.source}")
         rows = self._read(shelf, schema)
         try:
-            made = self._write(shelf, merged(rows, stage))
+            made = self._write(shelf, merge_slices(rows, stage))
         except PySparkException:  # a sum on the way may not fit its type though the total does: the worker can add it
             made = self._write(shelf, rows)
-        if self._commit(shelf, made, covered(self._catalog, shelf).values(), shelf.ids):
+        if self._commit(shelf, made, covered_files(self._catalog, shelf).values(), shelf.ids):
             return replace(shelf, generations=(made,))
         return shelf  # others were first, and what they replaced is there for a while
 
-    def _write(self, shelf: Shelf, rows: DataFrame) -> Generation:
+    def _write(self, shelf: SliceCache, rows: DataFrame) -> Generation:
         """Write slices as a generation that does not count yet."""
-        name = begin(self._catalog, shelf)
+        name = begin_generation(self._catalog, shelf)
         try:
-            save(self._spark, rows, self._folder / name)
+            write_slices(self._spark, rows, self._folder / name)
             return Generation(name, to_disk(self._folder / name))
         except Exception:
             self._discard(name)
@@ -154,16 +172,16 @@ class Keeper:
                 raise RunError(f"file {file.path} of source '{source}' changed while it was read: run again when it is "
                                "complete.")
 
-    def _commit(self, shelf: Shelf, made: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
+    def _commit(self, shelf: SliceCache, made: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
         """Make a generation count; if others were first it goes away again."""
-        done = commit(self._catalog, shelf, made, files, replaced)
+        done = commit_generation(self._catalog, shelf, made, files, replaced)
         if not done:
             self._discard(made.id)
         return done
 
     def _discard(self, generation: str) -> None:
         remove(self._folder / generation)
-        forget(self._catalog, [generation])
+        forget_generation(self._catalog, [generation])
 
-    def _read(self, shelf: Shelf, schema: StructType) -> DataFrame:
-        return load(self._spark, [self._folder / name for name in shelf.ids], schema)
+    def _read(self, shelf: SliceCache, schema: StructType) -> DataFrame:
+        return read_slices(self._spark, [self._folder / name for name in shelf.ids], schema)

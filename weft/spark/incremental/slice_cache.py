@@ -16,11 +16,11 @@ from pyspark.sql.types import StructType
 
 from weft.aggregates.component import merging
 from weft.catalog.database import Catalog
-from weft.catalog.kept import LEASE, expired, forget, known
+from weft.catalog.kept import LEASE, expired_generations, forget_generation, known_columns
 from weft.errors import RunError
-from weft.spark.stages.partial import SLICE, columns
-from weft.spark.session.session import set_for_a_while
 from weft.model.stages import Column, PartialStage
+from weft.spark.session.session import temporary_settings
+from weft.spark.stages.partial import SLICE, aggregate_columns
 
 # A slice must come back as it went, whatever the session writes and reads for itself.
 EXACT = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -31,24 +31,24 @@ STRICTLY = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "merge
 GENERATION = re.compile(r"[0-9a-f]{32}")
 
 
-def filling(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
+def caching_stage(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
     """The stage that makes the columns of a shelf, which may have more than are asked for, in their order."""
     asked = {column.sql: column for column in stage.columns}
     return replace(stage, columns=tuple(asked.get(sql, Column(sql, None, sql)) for sql in texts))
 
 
-def chosen(slices: DataFrame, texts: Sequence[str], stage: PartialStage) -> DataFrame:
+def select_slices(slices: DataFrame, texts: Sequence[str], stage: PartialStage) -> DataFrame:
     """Kept slices as the stage itself would give them."""
     places = (texts.index(column.sql) for column in stage.columns)
-    return slices.select(*named(stage), *(F.col(f"p{place}").alias(f"p{i}") for i, place in enumerate(places)))
+    return slices.select(*key_names(stage), *(F.col(f"p{place}").alias(f"p{i}") for i, place in enumerate(places)))
 
 
-def named(stage: PartialStage) -> list[str]:
+def key_names(stage: PartialStage) -> list[str]:
     """The columns that tell slices apart."""
     return [*(f"k{i}" for i in range(len(stage.keys))), SLICE, *(f"m{i}" for i in range(stage.marks))]
 
 
-def merged(slices: DataFrame, stage: PartialStage) -> DataFrame:
+def merge_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
     """One slice of several of a key and start, where Spark can make it; the worker makes any other."""
     merges = merging(stage.components)
     if merges is None or not all(column.plain in merges for column in stage.columns):
@@ -58,14 +58,14 @@ def merged(slices: DataFrame, stage: PartialStage) -> DataFrame:
     for plain, number in place:
         sql, read = merges[plain]
         values.append(sql.format(*(place[column, number] for column in read)))
-    return slices.groupBy(*named(stage)).agg(*columns(values))
+    return slices.groupBy(*key_names(stage)).agg(*aggregate_columns(values))
 
 
-def save(spark: SparkSession, rows: DataFrame, folder: Path) -> None:
+def write_slices(spark: SparkSession, rows: DataFrame, folder: Path) -> None:
     """Write slices to a new folder, and see that all of them are there to be read."""
     watch = Observation()
     counted = rows.observe(watch, F.count(F.lit(1)).alias("rows"))
-    with set_for_a_while(spark, EXACT):
+    with temporary_settings(spark, EXACT):
         counted.write.parquet(str(folder))
     sent, there = int(watch.get["rows"]), sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
     if sent != there:
@@ -73,7 +73,7 @@ def save(spark: SparkSession, rows: DataFrame, folder: Path) -> None:
                        "where all of Spark's machines read and write the same files.")
 
 
-def load(spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
+def read_slices(spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
     """The slices in some folders."""
     return spark.read.schema(schema).options(**STRICTLY).parquet(*map(str, folders))
 
@@ -86,13 +86,13 @@ def size_of(folder: Path) -> int:
 def sweep(catalog: Catalog, folder: Path) -> None:
     """Remove what killed runs left and what was replaced, once nobody can be at it any more."""
     folders = list(folder.iterdir()) if folder.is_dir() else []
-    gone = expired(catalog)
+    gone = expired_generations(catalog)
     for name in gone:
         remove(folder / name)
     if gone:
-        forget(catalog, gone)
+        forget_generation(catalog, gone)
     # A record is made before its folder: one without belongs to a catalog that was lost. Any other name is a user's.
-    recorded = known(catalog)
+    recorded = known_columns(catalog)
     for path in folders:
         ours = GENERATION.fullmatch(path.name) and path.is_dir()
         if ours and path.name not in recorded and path.stat().st_mtime < time.time() - LEASE:

@@ -16,32 +16,32 @@ from importlib.util import find_spec, spec_from_loader
 from typing import Any
 
 
-class Carried:
+class ByValue:
     """A pickled function that becomes itself again where it is unpickled, its package made importable there first."""
 
     def __init__(self, package: str, sources: bytes, function: bytes):
         self.package, self.sources, self.function = package, sources, function
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, bytes, bytes]]:
-        return unpacked, (self.package, self.sources, self.function)
+        return load_function, (self.package, self.sources, self.function)
 
     def __call__(self, *args: Any) -> Any:
-        return unpacked(self.package, self.sources, self.function)(*args)
+        return load_function(self.package, self.sources, self.function)(*args)
 
 
-def compressed(texts: Mapping[str, str]) -> bytes:
+def compress_sources(texts: Mapping[str, str]) -> bytes:
     """The texts of a package's modules by their paths, as every task gets them."""
     return zlib.compress(json.dumps(texts).encode())
 
 
-def unpacked(package: str, sources: bytes, function: bytes) -> Callable[..., Any]:
+def load_function(package: str, sources: bytes, function: bytes) -> Callable[..., Any]:
     """The function itself."""
     if find_spec(package) is None:
-        sys.meta_path.append(Sources(json.loads(zlib.decompress(sources))))
+        sys.meta_path.append(SourceImporter(json.loads(zlib.decompress(sources))))
     return pickle.loads(function)
 
 
-class Sources(InspectLoader, MetaPathFinder):
+class SourceImporter(InspectLoader, MetaPathFinder):
     """Imports modules from texts by their paths: a file would outlive a process that a signal ends."""
 
     def __init__(self, texts: Mapping[str, str]):

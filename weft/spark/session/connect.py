@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from weft.errors import RunError
 from weft.io.formats import SHOWN
 from weft.io.sinks import Sink
-from weft.spark.session.package_zip import carried
+from weft.spark.session.package_zip import with_package
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -19,7 +19,7 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
-def refuse_out_of_reach(spark: SparkSession, sink: Any) -> None:
+def refuse_unreachable_sink(spark: SparkSession, sink: Any) -> None:
     """Raise where a sink would keep or print answers in the server's Python, which nobody here can look into."""
     names = {shown.name for shown in SHOWN}
     if is_connect(spark) and isinstance(sink, Sink) and sink.format in names:
@@ -27,7 +27,7 @@ def refuse_out_of_reach(spark: SparkSession, sink: Any) -> None:
                        "would show nothing here: write to a folder, or give a function that sends them on.")
 
 
-def sendable(spark: SparkSession, function: Callable[..., Any]) -> Any:
+def prepare_callback(spark: SparkSession, function: Callable[..., Any]) -> Any:
     """A function for a stream. Over Connect it takes Weft along: neither the server's own Python nor the workers of a
     trigger, which has a session of its own, get the files that were added to the stream's session."""
-    return carried(function) if is_connect(spark) else function
+    return with_package(function) if is_connect(spark) else function

@@ -15,7 +15,7 @@ STEPS = (b"Starting Streaming TransformWithState", b"Streaming TransformWithStat
 
 
 @contextmanager
-def without_notice() -> Iterator[None]:
+def suppress_jvm_notices() -> Iterator[None]:
     """Gives the processes that start in the body a stderr that drops such notices and passes all else on."""
     try:
         ours = os.dup(2)
@@ -25,7 +25,7 @@ def without_notice() -> Iterator[None]:
     read, write = os.pipe()
     os.dup2(write, 2)
     os.close(write)
-    Thread(target=pass_on, args=(read, os.dup(ours)), daemon=True, name="weft-stderr").start()
+    Thread(target=forward_lines, args=(read, os.dup(ours)), daemon=True, name="weft-stderr").start()
     try:
         yield
     finally:
@@ -33,14 +33,14 @@ def without_notice() -> Iterator[None]:
         os.close(ours)
 
 
-def pass_on(read: int, write: int) -> None:
+def forward_lines(read: int, write: int) -> None:
     """Copies lines until the last writer is gone."""
     with os.fdopen(read, "rb", buffering=0) as lines, os.fdopen(write, "wb", buffering=0) as target:
-        for line in telling(iter(lines.readline, b"")):
+        for line in drop_noise(iter(lines.readline, b"")):
             target.write(line)
 
 
-def telling(lines: Iterable[bytes]) -> Iterator[bytes]:
+def drop_noise(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines that tell something."""
     after = False
     for line in lines:
@@ -51,7 +51,7 @@ def telling(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def interrupts_wait() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Holds a Ctrl-C back until the body is done: one in the middle of a start leaves a Java process for ever."""
     if current_thread() is not main_thread():  # only the main thread may set handlers, and only it is interrupted
         yield

@@ -19,7 +19,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 UNIX, READABLE = 3, 0o644 << 16
 
 
-def ship_by_value(module: ModuleType) -> None:
+def pickle_by_value(module: ModuleType) -> None:
     """Lets Spark send a module's classes to workers whole, for they cannot import it."""
     from pyspark.cloudpickle import register_pickle_by_value
 
@@ -32,51 +32,51 @@ def package_zip(path: str | PathLike[str] = "weft.zip") -> str:
     >>> spark.addArtifacts(package_zip("weft.zip"), pyfile=True)
     """
     # All is read before the zip is opened: Weft may be running from the very zip that is written.
-    held = list(contents(files("weft"), "weft/"))
+    held = list(package_files(files("weft"), "weft/"))
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(path, "w") as archive:
         for name, data in held:
-            archive.writestr(entry(name), data)
+            archive.writestr(zip_entry(name), data)
     return str(path)
 
 
-def pickled(function: Callable[..., Any]) -> bytes:
+def pickle_function(function: Callable[..., Any]) -> bytes:
     """The function as bytes, as Spark itself would send it."""
     from pyspark import cloudpickle
 
     return cloudpickle.dumps(function)
 
 
-def carried(function: Callable[..., Any]) -> carry.Carried:
+def with_package(function: Callable[..., Any]) -> carry.ByValue:
     """The function with all of Weft, for a Python process that gets none of the files shipped to executors."""
-    ship_by_value(carry)
-    return carry.Carried("weft", sources(), pickled(function))
+    pickle_by_value(carry)
+    return carry.ByValue("weft", package_sources(), pickle_function(function))
 
 
 @cache
-def sources() -> bytes:
+def package_sources() -> bytes:
     """The sources of Weft, compressed."""
-    found = contents(files("weft"), "weft/")
-    return carry.compressed({name: data.decode() for name, data in found if name.endswith(".py")})
+    found = package_files(files("weft"), "weft/")
+    return carry.compress_sources({name: data.decode() for name, data in found if name.endswith(".py")})
 
 
-def contents(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+def package_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
     """Every file of the package, sources and data: its name in the zip and its bytes, in order."""
     for item in sorted(folder.iterdir(), key=lambda found: found.name):
-        if is_litter(item.name):
+        if is_leftover(item.name):
             continue
         if item.is_dir():
-            yield from contents(item, f"{prefix}{item.name}/")
+            yield from package_files(item, f"{prefix}{item.name}/")
         else:
             yield prefix + item.name, item.read_bytes()
 
 
-def is_litter(name: str) -> bool:
+def is_leftover(name: str) -> bool:
     """Whether Python, an editor or the system left this beside the package's own files."""
     return name == "__pycache__" or name.startswith(".") or name.endswith((".pyc", "~"))
 
 
-def entry(name: str) -> ZipInfo:
+def zip_entry(name: str) -> ZipInfo:
     """A zip's entry that does not say when and where it was made."""
     info = ZipInfo(name, EPOCH)
     info.create_system, info.external_attr = UNIX, READABLE

@@ -16,7 +16,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError
-from weft.spark.session.launch import interrupts_wait, without_notice
+from weft.spark.session.launch import defer_interrupts, suppress_jvm_notices
 
 JAVA_NEEDED = 17
 MEMORY_CAP = 8 << 30
@@ -33,7 +33,8 @@ def active_or_local(app: str = "weft", **options: str) -> SparkSession:
     if active := SparkSession.getActiveSession():
         return active
     # A master that is set here would win over the one given to spark-submit, and the cluster would stand idle.
-    return SparkSession.builder.getOrCreate() if is_submitted() or is_remote() else local_session(app, **options)
+    return SparkSession.builder.getOrCreate() if is_submitted() or is_remote_requested() else local_session(app,
+                                                                                                            **options)
 
 
 def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkSession:
@@ -42,13 +43,13 @@ def local_session(app: str = "weft", cores: str = "*", **options: str) -> SparkS
     set_environment()
     quiet_loggers()
     builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
-    for key, value in settings(cores, options).items():
+    for key, value in local_settings(cores, options).items():
         builder = builder.config(key, value)
-    with interrupts_wait(), without_notice():
+    with defer_interrupts(), suppress_jvm_notices():
         return builder.getOrCreate()
 
 
-def settings(cores: str, options: dict[str, str]) -> dict[str, str]:
+def local_settings(cores: str, options: dict[str, str]) -> dict[str, str]:
     """Weft's settings with the caller's on top; Java options are joined, not replaced."""
     ours = {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -102,7 +103,7 @@ def is_submitted() -> bool:
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT"))
 
 
-def is_remote() -> bool:
+def is_remote_requested() -> bool:
     """Whether the user names a Connect server, so that Java runs there."""
     return bool(os.environ.get("SPARK_REMOTE"))
 
@@ -136,7 +137,7 @@ def java_version(java: str) -> int | None:
 
 
 @contextmanager
-def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def temporary_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Settings of the session that hold within and are then as they were."""
     before = {name: spark.conf.get(name, None) for name in settings}
     try:

@@ -61,11 +61,11 @@ def look_into_workers(spark: SparkSession) -> None:
     except PySparkException as error:
         found = MISSING.search(str(error))
         if found:
-            raise RunError(advice(found[1] or found[2])) from error
+            raise RunError(python_advice(found[1] or found[2])) from error
         raise
 
 
-def advice(module: str) -> str:
+def python_advice(module: str) -> str:
     """What to do where workers have no such module."""
     return (f"the Python of this session's workers has no {module}: set PYSPARK_PYTHON to one that has Weft's packages "
             f"before the session is made (this program runs {sys.executable}), or set {PYTHON} in the session. "

@@ -10,14 +10,14 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from weft.aggregates.component import ROWS, Component
 from weft.model.query import CALL, KEY, WINDOW
-from weft.stages.build import value_column
 from weft.model.stages import AnswerStage, FinalStage, PartialStage
+from weft.stages.build import value_column
 
 NESTED = (ArrayType, MapType, StructType)
 START = "IF(starts IS NULL, first + pos * slide, starts[pos])"
 
 
-def timestamp(sql: str, kind: str) -> str:
+def to_timestamp_sql(sql: str, kind: str) -> str:
     """Spark SQL for microseconds since the epoch as the window's timestamp type."""
     if kind == "timestamp_ntz":
         return f"timestampadd(MICROSECOND, {sql}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
@@ -26,13 +26,13 @@ def timestamp(sql: str, kind: str) -> str:
 
 def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
     """The rows of every query of the stage: `w` the number of the window, `q` that of the predicate, outputs `o0 …`."""
-    exploded = explode(wire, final)
-    window = f"{stage.window or sliced(partial)} AS {WINDOW}"
+    exploded = explode_answers(wire, final)
+    window = f"{stage.window or window_struct(partial)} AS {WINDOW}"
     keys = [f"k{i} AS {KEY.format(i)}" for i in range(len(partial.keys))]
     number = f"k{len(partial.keys)} AS q" if partial.numbered else "0 AS q"
     sent = [f"k{i}" for i in range(len(partial.keys) + partial.numbered)]
     fields = ["w", "pos", "first", "slide", "range", "starts", *sent]
-    values = [sql for i, component in enumerate(final.components) for sql in readings(i, component)]
+    values = [sql for i, component in enumerate(final.components) for sql in component_values(i, component)]
     read = exploded.selectExpr(*fields, *values)
     calls = [f"{sql} AS {CALL.format(i)}" for i, sql in enumerate(stage.calls)]
     answers = read.selectExpr("w", number, *keys, window, *calls)
@@ -43,7 +43,7 @@ def run_answer(wire: DataFrame, partial: PartialStage, final: FinalStage, stage:
 
 def outputs_of(answers: DataFrame, stage: AnswerStage) -> list[Column]:
     """The outputs `o0 …` in the types that Spark's analyser gave them."""
-    texts, types = [F.expr(o.sql) for o in stage.outputs], [type_of(o.type) for o in stage.outputs]
+    texts, types = [F.expr(o.sql) for o in stage.outputs], [parse_type(o.type) for o in stage.outputs]
     if any(isinstance(kind, NESTED) for kind in types):
         # A stream's aggregates and what Python sends may be null in Spark's eyes where no value ever is.
         found = answers.select(*texts).schema.fields
@@ -65,26 +65,26 @@ def loosened(kind: DataType, found: DataType) -> DataType:
     return kind
 
 
-def sliced(partial: PartialStage) -> str:
+def window_struct(partial: PartialStage) -> str:
     """Spark SQL for the times of a window as its slices tell them."""
-    begin, end = timestamp(START, partial.time_type), timestamp(f"{START} + range", partial.time_type)
+    begin, end = to_timestamp_sql(START, partial.time_type), to_timestamp_sql(f"{START} + range", partial.time_type)
     return f"named_struct('start', {begin}, 'end', {end})"
 
 
-def type_of(json_text: str) -> DataType:
+def parse_type(json_text: str) -> DataType:
     """The Spark type that the JSON text names."""
     field = {"name": "value", "type": json.loads(json_text), "nullable": True, "metadata": {}}
     return StructType.fromJson({"type": "struct", "fields": [field]})["value"].dataType
 
 
-def explode(wire: DataFrame, final: FinalStage) -> DataFrame:
+def explode_answers(wire: DataFrame, final: FinalStage) -> DataFrame:
     """One row per answer: `pos` its place in the arrays, and the first component's value at hand."""
     first = value_column(0, final.components[0].fields[0])
     others = [name for name in wire.columns if name != first]
     return wire.select(*others, F.posexplode(first).alias("pos", first))
 
 
-def readings(index: int, component: Component) -> list[str]:
+def component_values(index: int, component: Component) -> list[str]:
     """The values of one answer's component, null where its mark says so, raising where a sum overflowed."""
     names = [value_column(index, field) for field in component.fields]
     at = [name if index == 0 and i == 0 else f"{name}[pos]" for i, name in enumerate(names)]
@@ -93,11 +93,11 @@ def readings(index: int, component: Component) -> list[str]:
     if component.monoid == "count":
         return [f"IF({names[0]} IS NULL, {value_column(0, 'value')}, {at[0]}) AS {names[0]}"]
     mark = value_column(index, "mark")
-    return [f"IF({mark} = 1, {value}, {missing(component, mark)}) AS {name}"
+    return [f"IF({mark} = 1, {value}, {missing_value(component, mark)}) AS {name}"
             for value, name in zip(at, names, strict=True)]
 
 
-def missing(component: Component, mark: str) -> str:
+def missing_value(component: Component, mark: str) -> str:
     """NULL, or for sums what makes Spark raise its own overflow error where the mark is 2."""
     if component.monoid not in ("add", "mean") or component.type == "double":
         return "NULL"

@@ -12,9 +12,9 @@ from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongTy
 
 from weft.aggregates.component import Component
 from weft.final.fold.partition import columns_for, fold_partition
-from weft.spark.stages.partial import SLICE, by_key
-from weft.stages.build import value_column
 from weft.model.stages import FinalStage, PartialStage
+from weft.spark.stages.partial import SLICE, partition_by_key
+from weft.stages.build import value_column
 
 LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
 
@@ -29,7 +29,7 @@ def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> Data
     wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
     marks = [f"m{i}" for i in range(final.marks)]
-    placed = by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
+    placed = partition_by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
     types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
     return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
 

@@ -12,24 +12,24 @@ from weft.model.stages import PartialStage
 NUMBER, NEW = "__weft_number", "__weft_new"
 
 
-def numbered(rows: DataFrame, stage: PartialStage) -> DataFrame:
+def number_rows(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """Rows that pass the only predicate, each with its number in its group, from 0 on, by the stage's order."""
-    return counted(rows.where(f"({stage.order[0]}) IS NOT NULL").where(predicate_of(stage)), stage, F.lit(0))
+    return number_from(rows.where(f"({stage.order[0]}) IS NOT NULL").where(only_predicate(stage)), stage, F.lit(0))
 
 
-def predicate_of(stage: PartialStage) -> str:
+def only_predicate(stage: PartialStage) -> str:
     """The only predicate of rows that are numbered: another one would number them otherwise."""
     (predicate,) = stage.predicates
     return predicate or "true"
 
 
-def renumbered(rows: DataFrame, stage: PartialStage) -> DataFrame:
+def number_stream_rows(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """Rows of a stream that bear the first number of their tie, each with its own, and whether it is new."""
-    found = counted(rows, stage, F.col(FIRST), FIRST).where(f"{NUMBER} >= {LOW}")
+    found = number_from(rows, stage, F.col(FIRST), FIRST).where(f"{NUMBER} >= {LOW}")
     return found.withColumn(NEW, F.expr(f"{NUMBER} >= {FRESH}"))
 
 
-def counted(rows: DataFrame, stage: PartialStage, first: Column, *within: str) -> DataFrame:
+def number_from(rows: DataFrame, stage: PartialStage, first: Column, *within: str) -> DataFrame:
     """Rows numbered from `first` on by the stage's order, in their group or a part of it."""
     before = Window.partitionBy(*map(F.expr, stage.keys), *within).orderBy(*map(F.expr, stage.order))
     # row_number() would end at 2^31 rows.

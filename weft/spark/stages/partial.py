@@ -8,9 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.model.marks import Scale
-from weft.slicing import slice_start
-from weft.spark.stages.number_rows import NUMBER, numbered
 from weft.model.stages import PartialStage
+from weft.slicing import slice_start
+from weft.spark.stages.number_rows import NUMBER, number_rows
 
 SLICE = "slice"
 # Not deterministic for Spark's optimizer, which pushes no filter below it.
@@ -19,7 +19,7 @@ NOTHING = "IF(spark_partition_id() < 0, 1L, 0L)"
 MARK, VALUE, PLACE, PASSES = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}", "__weft_passes"
 
 
-def micros(time: str, kind: str) -> str:
+def to_micros(time: str, kind: str) -> str:
     """Spark SQL for a time as microseconds since the epoch; local times count as if they were UTC.
 
     Where the session reads TIMESTAMP as a local time, Spark's window() still takes dates and texts for moments.
@@ -34,18 +34,19 @@ def micros(time: str, kind: str) -> str:
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
     """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
-    return sliced(numbered(rows, stage) if stage.counts_rows else passing(rows, stage), stage)
+    return aggregate_slices(number_rows(rows, stage) if stage.counts_rows else filter_rows(rows, stage), stage)
 
 
-def sliced(rows: DataFrame, stage: PartialStage) -> DataFrame:
+def aggregate_slices(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """The slices of rows that are marked or numbered as the stage says."""
-    return rows.groupBy(*keys_of(stage), start_of(stage), *marks_of(stage)).agg(*columns(c.sql for c in stage.columns))
+    return rows.groupBy(*key_columns(stage), slice_start_column(stage),
+                        *mark_columns(stage)).agg(*aggregate_columns(c.sql for c in stage.columns))
 
 
-def passing(rows: DataFrame, stage: PartialStage) -> DataFrame:
+def filter_rows(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """The rows that pass some predicate of the stage, marked if it has marks."""
     if stage.marks:
-        return marked(rows, stage)
+        return mark_rows(rows, stage)
     return rows if None in stage.predicates else rows.where(any_of(stage.predicates))
 
 
@@ -55,7 +56,7 @@ def passing_above(rows: DataFrame, stage: PartialStage, besides: Sequence[str] =
     Spark pushes a filter below the watermark, which would then follow only the rows that some query asks for.
     """
     if stage.marks:
-        return marked(rows, stage, besides)
+        return mark_rows(rows, stage, besides)
     return rows if None in stage.predicates else kept_above(rows, any_of((*stage.predicates, *besides)))
 
 
@@ -70,46 +71,46 @@ def any_of(predicates: Iterable[str | None]) -> str:
     return " OR ".join(f"({predicate})" for predicate in predicates)
 
 
-def marks_of(stage: PartialStage) -> list[Column]:
+def mark_columns(stage: PartialStage) -> list[Column]:
     """The marks, `m0 …`."""
     return [F.col(MARK.format(i)).alias(f"m{i}") for i in range(stage.marks)]
 
 
-def derive(slices: DataFrame, stage: PartialStage) -> DataFrame:
+def derive_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
     """The slices of a stage out of its parent's: fewer keys, and time cut less finely."""
     assert stage.parent is not None
     keys = [F.col(f"k{stage.parent.keys.index(key)}").alias(f"k{i}") for i, key in enumerate(stage.keys)]
     start = F.expr(slice_start(SLICE, stage.progressions)).alias(SLICE)
-    marks, values = [F.col(f"m{i}") for i in range(stage.marks)], columns(c.sql for c in stage.columns)
+    marks, values = [F.col(f"m{i}") for i in range(stage.marks)], aggregate_columns(c.sql for c in stage.columns)
     if not stage.merged:  # the workers do
         return slices.select(*keys, start, *marks, *values)
     return slices.groupBy(*keys, start, *marks).agg(*values)
 
 
-def keys_of(stage: PartialStage) -> list[Column]:
+def key_columns(stage: PartialStage) -> list[Column]:
     """The keys, `k0 …`."""
     return [F.expr(sql).alias(f"k{i}") for i, sql in enumerate(stage.keys)]
 
 
-def start_of(stage: PartialStage) -> Column:
+def slice_start_column(stage: PartialStage) -> Column:
     """Where a row's slice starts, in microseconds or rows."""
-    place = NUMBER if stage.counts_rows else micros(stage.time, stage.time_type)
+    place = NUMBER if stage.counts_rows else to_micros(stage.time, stage.time_type)
     return F.expr(slice_start(place, stage.progressions)).alias(SLICE)
 
 
-def columns(texts: Iterable[str]) -> list[Column]:
+def aggregate_columns(texts: Iterable[str]) -> list[Column]:
     """Aggregates, `p0 …`."""
     return [F.expr(sql).alias(f"p{i}") for i, sql in enumerate(texts)]
 
 
-def marked(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
+def mark_rows(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
     """The rows that may pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3).
     """
     marking = stage.marking
     parts: list[list[str]] = [[] for _ in range(marking.size)]
     for i, (what, number, shift, _) in enumerate(marking.fields):
         if isinstance(what, Scale):
-            rows = placed(rows, what, i)
+            rows = place_on_scale(rows, what, i)
         value = PLACE.format(i) if isinstance(what, Scale) else f"IF({what}, 1L, 0L)"
         parts[number].append(f"shiftleft({value}, {shift})")
     # A filter stays above what is not deterministic; pushed below the marks it would evaluate all of them once more.
@@ -120,7 +121,7 @@ def marked(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) ->
     return found.where(" OR ".join((*(f"{MARK.format(i)} <> 0" for i in range(marking.size)), *besides)))
 
 
-def placed(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
+def place_on_scale(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
     """The rows with their place on a scale, found by halving: each step compares with one number, as Spark would."""
     value, at = VALUE.format(number), PLACE.format(number)
     steps = len(scale.numbers).bit_length()
@@ -136,6 +137,6 @@ def placed(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
     return rows.withColumn(at, F.expr(f"CAST({found} AS BIGINT)"))
 
 
-def by_key(slices: DataFrame, keys: int) -> DataFrame:
+def partition_by_key(slices: DataFrame, keys: int) -> DataFrame:
     """All slices of a key in one partition, as the final stage takes them."""
     return slices.repartition(*(f"k{i}" for i in range(keys))) if keys else slices.repartition(1)

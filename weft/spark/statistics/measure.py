@@ -8,12 +8,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.model.statistics import Statistics, keys_of_sample
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 
 SEED = 17
 
 
-def measure_scan(frame: DataFrame, bound: Bound) -> Statistics:
+def measure_scan(frame: DataFrame, bound: BoundQuery) -> Statistics:
     """The statistics of a query's scan, in one pass."""
     query = bound.query
     return measure_keys(frame, query.where, query.time, (query.keys,))[0]

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from weft.aggregates.component import ROWS
 from weft.catalog.statistics import Sizes
-from weft.spark.stages.partial import SLICE
 from weft.model.stages import PartialStage
+from weft.spark.stages.partial import SLICE
 
 # Counting takes about 0.2 µs a slice and predicate: that must stay little beside the 0.9 µs of its way to Python.
 MOST_PREDICATES = 4
@@ -19,7 +19,7 @@ NAMES = ("rows", "keys", "first", "last", "slices")
 
 
 @dataclass(frozen=True)
-class Watch:
+class SizeObservation:
     """What will be known of a scan's slices once the first job over them is done."""
 
     partial: PartialStage
@@ -30,7 +30,7 @@ class Watch:
         found, partial = self.observation.get, self.partial
         # A slice is no longer than the shortest period after which time is cut.
         longest = min(period for _, period in partial.progressions)
-        for number in counted(partial):
+        for number in predicate_numbers(partial):
             rows, keys, first, last, slices = (found[f"{name}{number}"] for name in NAMES)
             timed = first is not None and not partial.counts_rows
             span = float(last - first + longest) if timed else None
@@ -38,24 +38,24 @@ class Watch:
 
 
 @dataclass
-class Watches:
+class SizeObserver:
     """Counts slices as they pass, and knows how many there were once the first job over them is done."""
 
-    made: list[Watch] = field(default_factory=list)
+    made: list[SizeObservation] = field(default_factory=list)
 
     def __call__(self, slices: DataFrame, partial: PartialStage) -> DataFrame:
         """The slices, counted; those of many predicates are left alone: to count those of each would cost too much."""
         if not is_countable(partial):
             return slices
-        self.made.append(Watch(partial, Observation()))
-        return slices.observe(self.made[-1].observation, *counts(partial))
+        self.made.append(SizeObservation(partial, Observation()))
+        return slices.observe(self.made[-1].observation, *count_columns(partial))
 
     def sizes(self) -> list[tuple[PartialStage, int, Sizes]]:
         """The sizes of all that passed."""
         return [found for watch in self.made for found in watch.sizes()]
 
 
-def counted(partial: PartialStage) -> list[int]:
+def predicate_numbers(partial: PartialStage) -> list[int]:
     """The numbers of the predicates that its queries have; a derived grouping may have fewer than its parent."""
     if not partial.numbered:
         return [0]
@@ -67,12 +67,12 @@ def is_countable(partial: PartialStage) -> bool:
     return partial.sharing != "shards" and len(partial.predicates) <= MOST_PREDICATES
 
 
-def counts(partial: PartialStage) -> Iterator[Column]:
+def count_columns(partial: PartialStage) -> Iterator[Column]:
     """What is counted for each predicate, by the names of `NAMES`."""
     place = {(c.plain, c.predicate): f"p{i}" for i, c in enumerate(partial.columns)}
     # Of a hash, not of a struct: that takes a fifth of the time.
     keys = F.xxhash64(*(f"k{i}" for i in range(len(partial.keys)))) if partial.keys else F.lit(1)
-    for number in counted(partial):
+    for number in predicate_numbers(partial):
         rows = place.get((ROWS.columns[0], number if partial.numbered else None))
         some = F.col(rows) > 0 if partial.numbered and rows else F.lit(True)
         yield (F.sum(rows).cast("double") if rows else F.lit(None).cast("double")).alias(f"rows{number}")

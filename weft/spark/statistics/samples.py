@@ -25,7 +25,7 @@ Keys = tuple[str, ...]
 
 
 @dataclass
-class Samples:
+class SourceSamples:
     """What is known of the groupings of sources: measured, or else as the first rows of a source have it."""
 
     frames: Mapping[str, DataFrame]
@@ -41,7 +41,7 @@ class Samples:
             if all(COLUMN.fullmatch(key) for key in query.keys):
                 asked.setdefault((query.source, query.time), {})[query.keys] = None
         for (source, time), sets in asked.items():
-            places = {(source, time, frozenset(keys)): keys for keys in with_unions(tuple(sets))}
+            places = {(source, time, frozenset(keys)): keys for keys in add_unions(tuple(sets))}
             wanted = [keys for place, keys in places.items() if place not in self.found.keys() | self.looked_at]
             if len(sets) > 1 and wanted:
                 self.looked_at |= places.keys()
@@ -67,7 +67,7 @@ class Samples:
         if sample is None:
             return None
         others = [found for (name, _, at, _), found in self.measured.items() if (name, at) == (source, time)]
-        whole = max(others, key=lambda each: each.rows, default=as_assumed(sample))
+        whole = max(others, key=lambda each: each.rows, default=scale_to_assumed(sample))
         return replace(whole, keys=sample.keys)
 
     def size(self, scan: Scan, keys: Keys) -> SparkModel:
@@ -77,19 +77,19 @@ class Samples:
         return SparkModel(found.rows / found.span, found.keys, found.span)
 
 
-class Recalled(Samples):
+class RecalledSamples(SourceSamples):
     """What was known at an earlier time, to which nothing is added."""
 
     def take(self, workload: Workload) -> None:
         """Look at no row."""
 
 
-def as_assumed(sample: Statistics) -> Statistics:
+def scale_to_assumed(sample: Statistics) -> Statistics:
     """A sample's rows a second and keys, over the span that is assumed."""
     return Statistics(sample.rows / sample.span * ASSUMED.span, sample.keys, ASSUMED.span)
 
 
-def with_unions(sets: Sequence[Keys]) -> Iterator[Keys]:
+def add_unions(sets: Sequence[Keys]) -> Iterator[Keys]:
     """The sets of keys, then the unions of two of them, as many as one job should count."""
     seen = {frozenset(keys): keys for keys in sets}
     for a, b in combinations(sets, 2):

@@ -11,15 +11,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.component import ROWS, Component
-from weft.final.state.bucket import Node, Part
-from weft.final.state.form import Form, to_bytes
-from weft.final.state.merge import is_mergeable
 from weft.final.fold.partition import columns_for
+from weft.final.state.bucket import BucketGrouping, BucketPart
+from weft.final.state.form import SliceForm, to_bytes
 from weft.final.state.history import levels_for
-from weft.spark.session.connect import sendable
-from weft.spark.stages.partial import SLICE
-from weft.stages.build import ScanStages, narrowed, streamed
+from weft.final.state.merge import is_mergeable
 from weft.model.stages import FinalStage, PartialStage
+from weft.spark.session.connect import prepare_callback
+from weft.spark.stages.partial import SLICE
+from weft.stages.build import ScanStages, for_stream, narrow_final
 
 BUCKET, SLICES = "__weft_bucket", "slices"
 PACKED = f"{BUCKET} int, {SLICES} binary"
@@ -28,41 +28,42 @@ MOST_BYTES = 1 << 26  # of rows that are packed together
 
 
 @dataclass(frozen=True)
-class Woven:
+class BucketPlan:
     """A grouping of a scan in a stream: where its keys and columns stand in the scan's slices, and its buckets."""
 
-    node: Node
+    node: BucketGrouping
     keys: tuple[int, ...]
     columns: tuple[int, ...]
     buckets: tuple[int, ...]
 
 
-def weave(scan: ScanStages, partitions: int, ansi: bool) -> tuple[Woven, ...]:
+def plan_buckets(scan: ScanStages, partitions: int, ansi: bool) -> tuple[BucketPlan, ...]:
     """The groupings of a scan that queries ask for, the scan's own and those derived from it, with parts numbered."""
     asked = [stages for stages in scan.nodes if stages.trees]
-    ids = even_ids(len(asked), partitions)
+    ids = spread_bucket_ids(len(asked), partitions)
     woven, number = [], 0
     for stages, buckets in zip(asked, ids, strict=True):
-        woven.append(weave_node(scan.partial, stages, number, buckets, ansi))
+        woven.append(plan_grouping(scan.partial, stages, number, buckets, ansi))
         number += len(woven[-1].node.parts)
     return tuple(woven)
 
 
-def weave_node(root: PartialStage, stages: ScanStages, number: int, buckets: tuple[int, ...], ansi: bool) -> Woven:
+def plan_grouping(root: PartialStage, stages: ScanStages, number: int, buckets: tuple[int, ...],
+                  ansi: bool) -> BucketPlan:
     """One grouping over the slices of the scan that feeds it."""
-    finals = [narrowed(streamed(tree.final), stage) for tree in stages.trees for stage in tree.answers]
+    finals = [narrow_final(for_stream(tree.final), stage) for tree in stages.trees for stage in tree.answers]
     place = {(column.plain, column.predicate): i for i, column in enumerate(root.columns)}
     read = [[place[column] for column in columns_read(final)] for final in finals]
     needed = sorted({i for each in read for i in each})
-    parts = tuple(Part(number + i, final, tuple(map(needed.index, each)))
+    parts = tuple(BucketPart(number + i, final, tuple(map(needed.index, each)))
                   for i, (final, each) in enumerate(zip(finals, read, strict=True)))
-    merging = merging_of(root, [c for final in finals for c in final.components], needed)
+    merging = merge_components(root, [c for final in finals for c in final.components], needed)
     windows = tuple(sorted({w for final in finals for w in final.windows}))
     lag = min(period for _, period in root.progressions)
-    form = Form(len(stages.partial.keys), root.marks, root.progressions, merging, ansi)
-    node = Node(form, windows, levels_for(windows, lag, merging is not None), parts)
+    form = SliceForm(len(stages.partial.keys), root.marks, root.progressions, merging, ansi)
+    node = BucketGrouping(form, windows, levels_for(windows, lag, merging is not None), parts)
     keys = tuple(root.keys.index(key) for key in stages.partial.keys)
-    return Woven(node, keys, tuple(needed), buckets)
+    return BucketPlan(node, keys, tuple(needed), buckets)
 
 
 def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
@@ -71,7 +72,7 @@ def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
     return [(sql, number) for number in numbers for sql in columns_for(final)]
 
 
-def merging_of(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
+def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
     """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
     place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
     if not all(map(is_mergeable, components)):
@@ -84,44 +85,44 @@ def merging_of(root: PartialStage, components: Sequence[Component], needed: Sequ
     return found if len(covered) == len(needed) else None
 
 
-def even_ids(nodes: int, partitions: int) -> tuple[tuple[int, ...], ...]:
+def spread_bucket_ids(nodes: int, partitions: int) -> tuple[tuple[int, ...], ...]:
     """Numbers for a bucket a node and partition, chosen so that Spark's hash sends them to different partitions."""
     found: list[list[int]] = [[] for _ in range(partitions)]
     number = 0
     while min(map(len, found)) < nodes:
-        home = found[hashed(number) % partitions]
+        home = found[murmur3(number) % partitions]
         if len(home) < nodes:
             home.append(number)
         number += 1
     return tuple(tuple(home[node] for home in found) for node in range(nodes))
 
 
-def hashed(number: int) -> int:
+def murmur3(number: int) -> int:
     """Spark's hash of an int: Murmur3 of 32 bits with the seed 42, as a signed number."""
-    word = rotated(number * 0xCC9E2D51, 15) * 0x1B873593 & 0xFFFFFFFF
-    value = rotated(42 ^ word, 13) * 5 + 0xE6546B64 & 0xFFFFFFFF
+    word = rotate_left(number * 0xCC9E2D51, 15) * 0x1B873593 & 0xFFFFFFFF
+    value = rotate_left(42 ^ word, 13) * 5 + 0xE6546B64 & 0xFFFFFFFF
     value ^= 4
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
         value = (value ^ value >> shift) * factor & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 
-def rotated(value: int, by: int) -> int:
+def rotate_left(value: int, by: int) -> int:
     """The lower 32 bits, rotated to the left."""
     value &= 0xFFFFFFFF
     return (value << by | value >> 32 - by) & 0xFFFFFFFF
 
 
-def bucketed(slices: DataFrame, woven: Sequence[Woven]) -> DataFrame:
+def bucket_slices(slices: DataFrame, woven: Sequence[BucketPlan]) -> DataFrame:
     """The slices with their bucket, once for each grouping, packed into few rows."""
-    chosen = [bucket_of([f"k{i}" for i in each.keys], each.buckets) for each in woven]
+    chosen = [bucket_column([f"k{i}" for i in each.keys], each.buckets) for each in woven]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
     values = [name for name in slices.columns if name[0] in "kmp" and name[1:].isdigit()]
-    packer = sendable(slices.sparkSession, Packer(tuple(woven)))
+    packer = prepare_callback(slices.sparkSession, Packer(tuple(woven)))
     return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
 
-def bucket_of(keys: Sequence[str], buckets: Sequence[int]) -> Column:
+def bucket_column(keys: Sequence[str], buckets: Sequence[int]) -> Column:
     """The bucket of a key that these columns hold."""
     ids = ", ".join(map(str, buckets))
     return F.expr(f"get(array({ids}), pmod(hash({', '.join(keys)}), {len(buckets)}))" if keys else str(buckets[0]))
@@ -131,17 +132,17 @@ def bucket_of(keys: Sequence[str], buckets: Sequence[int]) -> Column:
 class Packer:
     """Turns the slices of a partition into one row a bucket: rows one by one are what a stateful worker is slow at."""
 
-    woven: tuple[Woven, ...]
+    woven: tuple[BucketPlan, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket and its slices as bytes."""
         held = [batch for batch in batches if batch.num_rows]
         home = {bucket: each for each in self.woven for bucket in each.buckets}
-        for bucket, slices in parted(held):
-            yield packed(bucket, chosen(slices, home[bucket]))
+        for bucket, slices in split_by_bucket(held):
+            yield pack_bucket(bucket, select_columns(slices, home[bucket]))
 
 
-def parted(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+def split_by_bucket(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
     """Rows by their bucket, which the first column names."""
     if not held:
         return
@@ -154,7 +155,7 @@ def parted(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
         yield int(number[order[low]]), table.slice(low, high - low)
 
 
-def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def split_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Batches that are not too large together."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -167,33 +168,33 @@ def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     yield held
 
 
-def packed(bucket: int, table: pa.Table) -> pa.RecordBatch:
+def pack_bucket(bucket: int, table: pa.Table) -> pa.RecordBatch:
     """A row of a bucket and what it gets as bytes."""
     data = to_bytes(table.combine_chunks())
     return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([data], pa.binary())], names=[BUCKET, SLICES])
 
 
-def chosen(table: pa.Table, woven: Woven) -> pa.Table:
+def select_columns(table: pa.Table, woven: BucketPlan) -> pa.Table:
     """The columns of the slices that a grouping keeps, in its order and for any session's zone."""
     names = [*(f"k{i}" for i in woven.keys), SLICE, *(f"m{i}" for i in range(woven.node.form.marks)),
              *(f"p{i}" for i in woven.columns)]
-    return in_utc(table.select(names))
+    return to_utc(table.select(names))
 
 
-def in_utc(rows: pa.Table) -> pa.Table:
+def to_utc(rows: pa.Table) -> pa.Table:
     """The same moments without the session's zone, which may be another at the next start."""
-    return rows.cast(pa.schema([unzoned(field) for field in rows.schema]))
+    return rows.cast(pa.schema([utc_field(field) for field in rows.schema]))
 
 
-def unzoned(field: pa.Field) -> pa.Field:
+def utc_field(field: pa.Field) -> pa.Field:
     """A field with UTC for every zone in its type."""
     kind = field.type
     if pa.types.is_timestamp(kind) and kind.tz:
         return field.with_type(pa.timestamp("us", "UTC"))
     if pa.types.is_list(kind):
-        return field.with_type(pa.list_(unzoned(kind.value_field)))
+        return field.with_type(pa.list_(utc_field(kind.value_field)))
     if pa.types.is_struct(kind):
-        return field.with_type(pa.struct([unzoned(kind.field(i)) for i in range(kind.num_fields)]))
+        return field.with_type(pa.struct([utc_field(kind.field(i)) for i in range(kind.num_fields)]))
     if pa.types.is_map(kind):
-        return field.with_type(pa.map_(unzoned(kind.key_field), unzoned(kind.item_field)))
+        return field.with_type(pa.map_(utc_field(kind.key_field), utc_field(kind.item_field)))
     return field

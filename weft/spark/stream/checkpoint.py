@@ -10,15 +10,15 @@ from typing import Any
 from uuid import uuid4
 
 from weft.errors import RunError
-from weft.io.files import entries, filesystem, read_json, write_json
+from weft.io.files import list_entries, open_filesystem, read_json, write_json
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.query import Query
-from weft.model.workload import Bound
-from weft.spark.stream.partial import is_cut_in_workers
-from weft.spark.write.owned import LITTER
-from weft.spark.stream.surroundings import Surroundings
-from weft.stages.build import ScanStages
 from weft.model.stages import PartialStage
+from weft.model.workload import BoundQuery
+from weft.spark.stream.partial import is_cut_in_workers
+from weft.spark.stream.surroundings import StreamEnvironment
+from weft.spark.write.owned import LITTER
+from weft.stages.build import ScanStages
 
 PAGE, VERSION = "weft.json", 3
 # The canonical form of a text over a source.
@@ -37,28 +37,30 @@ class Checkpoint:
     delays: Mapping[str, int]
     scans: Sequence[Mapping[str, Any]]
     shapes: Sequence[str]
-    around: Surroundings
+    around: StreamEnvironment
 
     @staticmethod
     def new(plan: SharedPlan, stages: tuple[ScanStages, ...], partitions: int, delays: Mapping[str, int],
-            around: Surroundings, identity: Identity) -> Checkpoint:
+            around: StreamEnvironment, identity: Identity) -> Checkpoint:
         """The page of a stream that starts."""
         return Checkpoint(uuid4().hex, partitions, plan.optimizer,
                           {b.query.name: meaning_of(b.query, identity) for b in plan.queries}, delays,
-                          [nested(scan) for scan in plan.scans], [shape_of(scan, identity) for scan in stages], around)
+                          [nest_scan(scan) for scan in plan.scans], [state_digest(scan, identity) for scan in stages],
+                          around)
 
-    def plan(self, workload: Sequence[Bound]) -> SharedPlan:
+    def plan(self, workload: Sequence[BoundQuery]) -> SharedPlan:
         """The plan that the stream was started with, of the same queries."""
         found = {bound.query.name: bound for bound in workload}
-        return SharedPlan(self.optimizer, tuple(unnested(scan, found) for scan in self.scans))
+        return SharedPlan(self.optimizer, tuple(unnest_scan(scan, found) for scan in self.scans))
 
-    def require_same(self, path: str, workload: Sequence[Bound], delays: Mapping[str, int], identity: Identity) -> None:
+    def require_same(self, path: str, workload: Sequence[BoundQuery], delays: Mapping[str, int],
+                     identity: Identity) -> None:
         """Raises where the queries or watermarks are not those of the checkpoint, and says what to do."""
         asked = {bound.query.name: meaning_of(bound.query, identity) for bound in workload}
         new, gone = [n for n in asked if n not in self.queries], [n for n in self.queries if n not in asked]
         changed = [name for name, text in asked.items() if self.queries.get(name, text) != text]
         waits = [name for name, delay in delays.items() if self.delays.get(name, delay) != delay]
-        words = [f"{verb} {listed(names)}" for verb, names in
+        words = [f"{verb} {list_names(names)}" for verb, names in
                  (("adds", new), ("leaves out", gone), ("changes", changed), ("changes the watermark of", waits))
                  if names]
         if words:
@@ -66,7 +68,8 @@ class Checkpoint:
                            "state answers its own queries only. Start again with the queries as they were, or give "
                            "these ones a checkpoint and a sink of their own.")
 
-    def carried_on(self, path: str, around: Surroundings, workload: Sequence[Bound], stages: tuple[ScanStages, ...],
+    def carried_on(self, path: str, around: StreamEnvironment, workload: Sequence[BoundQuery],
+                   stages: tuple[ScanStages, ...],
                    identity: Identity) -> Checkpoint:
         """The page of a start from here; raises where what surrounds it would change answers, or its state differs."""
         self.around.require_same(path, around, [bound.time_type for bound in workload])
@@ -75,7 +78,7 @@ class Checkpoint:
 
     def require_shapes(self, path: str, stages: tuple[ScanStages, ...], identity: Identity) -> None:
         """Raises where the same queries would keep another state than the checkpoint holds."""
-        if list(self.shapes) != [shape_of(scan, identity) for scan in stages]:
+        if list(self.shapes) != [state_digest(scan, identity) for scan in stages]:
             raise RunError(f"the checkpoint '{path}' was made by another version of Weft or over sources with other "
                            f"types, and its state cannot be read by this one: start with a new checkpoint.")
 
@@ -94,25 +97,25 @@ def digest(value: object) -> str:
     return sha256(repr(value).encode()).hexdigest()[:32]
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Some names for people."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(f"'{name}'" for name in names[:5]) + more
 
 
-def nested(scan: Scan) -> dict[str, Any]:
+def nest_scan(scan: Scan) -> dict[str, Any]:
     """A scan by the names of its queries."""
     return {"trees": [[b.query.name for b in tree.queries] for tree in scan.trees], "union": list(scan.union),
-            "derived": [nested(child) for child in scan.derived]}
+            "derived": [nest_scan(child) for child in scan.derived]}
 
 
-def unnested(page: Mapping[str, Any], found: Mapping[str, Bound]) -> Scan:
+def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Scan:
     """The scan that `nested` wrote."""
     return Scan(tuple(Tree(tuple(found[name] for name in names)) for names in page["trees"]),
-                tuple(unnested(child, found) for child in page["derived"]), tuple(page["union"]))
+                tuple(unnest_scan(child, found) for child in page["derived"]), tuple(page["union"]))
 
 
-def shape_of(scan: ScanStages, identity: Identity) -> str:
+def state_digest(scan: ScanStages, identity: Identity) -> str:
     """A digest of all that decides what the state of a scan holds."""
     pages = [(partial_shape(s.partial, identity), [tree.final.windows for tree in s.trees]) for s in scan.nodes]
     cut = not scan.partial.counts_rows and is_cut_in_workers(scan.partial)
@@ -131,9 +134,9 @@ def partial_shape(stage: PartialStage, identity: Identity) -> tuple:
 def open_checkpoint(path: str) -> Checkpoint | None:
     """The page of a checkpoint, or None where nothing was started there yet."""
     try:
-        files, root = filesystem(path)
+        files, root = open_filesystem(path)
         found = read_json(files, f"{root}/{PAGE}")
-        strange = None if found else next((info.base_name for info in entries(files, root)
+        strange = None if found else next((info.base_name for info in list_entries(files, root)
                                            if info.base_name not in (f"{PAGE}.partial", *LITTER)), None)
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read the checkpoint '{path}': {error}.") from error
@@ -144,13 +147,13 @@ def open_checkpoint(path: str) -> Checkpoint | None:
         return None
     if found.pop("version", None) != VERSION:
         raise RunError(f"the checkpoint '{path}' was made by another version of Weft: start with a new one.")
-    return Checkpoint(**{**found, "around": Surroundings(**found["around"])})
+    return Checkpoint(**{**found, "around": StreamEnvironment(**found["around"])})
 
 
-def keep_checkpoint(path: str, page: Checkpoint) -> None:
+def write_checkpoint(path: str, page: Checkpoint) -> None:
     """Write the page of a stream that starts."""
     try:
-        files, root = filesystem(path)
+        files, root = open_filesystem(path)
         files.create_dir(root, recursive=True)
         write_json(files, f"{root}/{PAGE}", {"version": VERSION, **vars(page), "around": vars(page.around)})
     except OSError as error:

@@ -9,18 +9,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from weft.io.arrivals import CORRUPT, DELAY, TIME, faults, judged, letters, usable
+from weft.io.arrivals import CORRUPT, DELAY, TIME, dead_letters, find_faults, keep_usable, validate_rows
+from weft.model.stages import AnswerStage, FinalStage, PartialStage
 from weft.slicing import slice_end, slice_start
-from weft.spark.stream import unpack
-from weft.spark.batch.run import Part
-from weft.spark.stream.buckets import Woven, bucketed, columns_read, weave
-from weft.spark.stream.partial import END, cut, is_cut_in_workers, lifted
+from weft.spark.batch.run import AnswerPart
+from weft.spark.session.package_zip import pickle_by_value
 from weft.spark.stages.final import answer_schema
-from weft.spark.stages.partial import SLICE, columns, keys_of, marks_of, micros, passing_above
-from weft.spark.session.package_zip import ship_by_value
+from weft.spark.stages.partial import SLICE, aggregate_columns, key_columns, mark_columns, passing_above, to_micros
+from weft.spark.stream import unpack
+from weft.spark.stream.buckets import BucketPlan, bucket_slices, columns_read, plan_buckets
+from weft.spark.stream.partial import END, cut_in_workers, is_cut_in_workers, rows_as_slices
 from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 from weft.stages.build import ScanStages
-from weft.model.stages import AnswerStage, FinalStage, PartialStage
 
 START = "__weft_slice_start"  # stands beside the source's own columns
 # The names of what is observed of a trigger.
@@ -40,7 +40,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Arrived(Part):
+class TriggerPart(AnswerPart):
     """An answer stage over the answers of a trigger, which `slices` holds as bytes."""
 
     number: int = 0
@@ -49,13 +49,13 @@ class Arrived(Part):
     def wire(self, final: FinalStage) -> DataFrame:
         """The part's answers as arrays."""
         assert self.schema is not None
-        ship_by_value(unpack)
+        pickle_by_value(unpack)
         mine = self.slices.where((F.col(PART) == self.number) & F.col(ANSWERS).isNotNull())
-        return mine.select(ANSWERS).mapInArrow(unpack.unpacked, self.schema)
+        return mine.select(ANSWERS).mapInArrow(unpack.unpack_answers, self.schema)
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedPart:
     """An answer stage whose answers come with each trigger. It holds no DataFrame, so it goes wherever they arrive."""
 
     partial: PartialStage
@@ -64,9 +64,9 @@ class Expected:
     number: int
     schema: StructType
 
-    def arrived(self, batch: DataFrame) -> Arrived:
+    def arrived(self, batch: DataFrame) -> TriggerPart:
         """The part over the answers of one trigger."""
-        return Arrived(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+        return TriggerPart(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -77,52 +77,52 @@ class Flow:
     """
 
     frame: DataFrame
-    parts: tuple[Expected, ...]
+    parts: tuple[ExpectedPart, ...]
     labels: dict[str, tuple[str, ...]]
     suspect: bool = False
 
 
-def flow_of(scan: ScanStages, source: DataFrame, delay: int, future: int | None, partitions: int,
-            ansi: bool) -> Flow:
+def build_flow(scan: ScanStages, source: DataFrame, delay: int, max_clock_skew: int | None, partitions: int,
+               ansi: bool) -> Flow:
     """A scan over a streaming source whose rows may be `delay` milliseconds late."""
     stage = scan.partial
-    time = moment(stage)
-    wrong = faults(source.columns, time, future)
-    woven = weave(scan, partitions, ansi)
+    time = event_time_sql(stage)
+    wrong = find_faults(source.columns, time, max_clock_skew)
+    woven = plan_buckets(scan, partitions, ansi)
     if is_cut_in_workers(stage):
-        slices = lifted(judged(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = fold_buckets(cut(slices, stage, delay, woven, ansi), woven)
+        slices = rows_as_slices(validate_rows(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = fold_buckets(cut_in_workers(slices, stage, delay, woven, ansi), woven)
     else:
-        slices = slices_of(usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = with_letters(fold_buckets(bucketed(slices, woven), woven), source, wrong)
-    return flowing(answers, source, parts_of(scan, woven, slices))
+        slices = closed_slices(keep_usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
+        answers = add_dead_letters(fold_buckets(bucket_slices(slices, woven), woven), source, wrong)
+    return observe_flow(answers, source, expected_parts(scan, woven, slices))
 
 
-def with_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
+def add_dead_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """The answers, and the dead letters that a second look at their source finds."""
-    dead = letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
-                                             f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
-                                             f"CAST(value AS BINARY) AS {ANSWERS}")
+    dead = dead_letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
+                                                  f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
+                                                  f"CAST(value AS BINARY) AS {ANSWERS}")
     return answers.union(dead)
 
 
-def flowing(answers: DataFrame, source: DataFrame, parts: tuple[Expected, ...]) -> Flow:
+def observe_flow(answers: DataFrame, source: DataFrame, parts: tuple[ExpectedPart, ...]) -> Flow:
     """The answers of some parts and dead letters, counted."""
-    labels = labels_of(parts)
+    labels = count_labels(parts)
     counted = {name: queries for name, (queries, _) in labels.items()}
-    return Flow(observed(answers, labels), parts, counted, CORRUPT in source.columns)
+    return Flow(observe_counts(answers, labels), parts, counted, CORRUPT in source.columns)
 
 
-def moment(stage: PartialStage) -> str:
+def event_time_sql(stage: PartialStage) -> str:
     """Spark SQL for a row's event time as the timestamp that the watermark follows."""
     if stage.time_type == "timestamp":
         return stage.time
     if stage.time_type == "string":  # one that names no time makes its row a dead letter, and stops nothing
         return f"TRY_CAST({stage.time} AS TIMESTAMP_LTZ)"
-    return f"timestamp_micros({micros(stage.time, stage.time_type)})"
+    return f"timestamp_micros({to_micros(stage.time, stage.time_type)})"
 
 
-def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
+def closed_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """The slices of a stream, each when the watermark has closed it."""
     marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage)
     time = f"unix_micros({TIME})"
@@ -130,11 +130,11 @@ def slices_of(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     # Spark closes a group by the watermark if a column of it bears this mark, and a computed one has lost its own.
     end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
     cut = marked.select("*", start, end)
-    groups = [*keys_of(stage), F.col(START).alias(SLICE), F.col(END), *marks_of(stage)]
-    return cut.groupBy(*groups).agg(*columns(c.sql for c in stage.columns))
+    groups = [*key_columns(stage), F.col(START).alias(SLICE), F.col(END), *mark_columns(stage)]
+    return cut.groupBy(*groups).agg(*aggregate_columns(c.sql for c in stage.columns))
 
 
-def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> tuple[Expected, ...]:
+def expected_parts(scan: ScanStages, woven: tuple[BucketPlan, ...], slices: DataFrame) -> tuple[ExpectedPart, ...]:
     """The answer stages of a scan and of those derived from it, as they are numbered in its answers."""
     listed = [(stages, tree, stage) for stages in scan.nodes for tree in stages.trees for stage in tree.answers]
     numbered = [(each, part) for each in woven for part in each.node.parts]
@@ -142,18 +142,18 @@ def parts_of(scan: ScanStages, woven: tuple[Woven, ...], slices: DataFrame) -> t
     made = []
     for (stages, tree, stage), (each, part) in zip(listed, numbered, strict=True):
         types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}
-        keys = StructType([replaced(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
+        keys = StructType([rename_field(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
         schema = answer_schema(keys, stages.partial, part.final, types)
-        made.append(Expected(stages.partial, tree.final, stage, part.number, schema))
+        made.append(ExpectedPart(stages.partial, tree.final, stage, part.number, schema))
     return tuple(made)
 
 
-def replaced(field: StructField, name: str) -> StructField:
+def rename_field(field: StructField, name: str) -> StructField:
     """A field under another name."""
     return StructField(name, field.dataType, field.nullable)
 
 
-def labels_of(parts: tuple[Expected, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
+def count_labels(parts: tuple[ExpectedPart, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
     """What is counted: by name the queries whose answers it counts, and the condition of the rows that count them."""
     found: dict[tuple[int, ...], list[str]] = {}
     for part in parts:
@@ -168,13 +168,13 @@ def labels_of(parts: tuple[Expected, ...]) -> dict[str, tuple[tuple[str, ...], s
             for (part, window, number), names in found.items()}
 
 
-def observed(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
+def observe_counts(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
     """The answers, with their numbers and those of dead letters and late rows in the progress of every trigger."""
-    counts = [counting(name, test) for name, (_, test) in labels.items()]
-    lost = [counting(name, f"{PART} = {part}") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
+    counts = [count_column(name, test) for name, (_, test) in labels.items()]
+    lost = [count_column(name, f"{PART} = {part}") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
     return answers.observe(OBSERVED, *lost).observe(ANSWERED, *counts)
 
 
-def counting(name: str, test: str) -> Column:
+def count_column(name: str, test: str) -> Column:
     """What the rows that meet a test count."""
     return F.expr(f"coalesce(sum(IF({test}, {COUNT}, 0)), 0)").alias(name)

@@ -13,10 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from weft.errors import RunError, StreamWarning
-from weft.io.sources import reason, with_file
+from weft.io.sources import spark_reason, with_file
 from weft.model.plan import SharedPlan
 from weft.spark.stream.progress import Labels
-from weft.spark.stream.sinks import Memory
+from weft.spark.stream.sinks import MemorySink
 
 POLL = 0.2
 # How many seconds a trigger may take on, once the stream shall stop.
@@ -32,7 +32,7 @@ RAISED = re.compile(r"^(?:Caused by: )?(?:\w+[.$])*\w*(?:Error|Exception): (.*?)
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningScan:
     """A scan that runs: its name, the queries it answers, what its triggers count, the Spark query, and what starts it
     once more from its checkpoint, as often as `tries` says since it last got on."""
 
@@ -43,9 +43,9 @@ class Running:
     start: Callable[[], StreamingQuery] | None = None
     tries: int = 0
 
-    def again(self) -> Running | None:
+    def again(self) -> RunningScan | None:
         """The scan started once more, a while later, or None where that was tried often enough."""
-        tries = 1 if newest(self.query) else self.tries + 1
+        tries = 1 if last_trigger(self.query) else self.tries + 1
         if self.start is None or tries > RESTARTS:
             return None
         time.sleep(PAUSE * 2 ** (tries - 1))
@@ -55,15 +55,15 @@ class Running:
 class Stream:
     """The Spark queries of one `loom.start`."""
 
-    def __init__(self, plan: SharedPlan, scans: Sequence[Running], memory: Memory | None = None):
+    def __init__(self, plan: SharedPlan, scans: Sequence[RunningScan], memory: MemorySink | None = None):
         self.plan, self.scans, self.memory = plan, tuple(scans), memory
 
     @property
-    def active(self) -> bool:
+    def isActive(self) -> bool:
         """Whether every scan runs."""
         return all(scan.query.isActive for scan in self.scans)
 
-    def await_end(self, timeout: float | None = None) -> bool:
+    def awaitTermination(self, timeout: float | None = None) -> bool:
         """Wait until the stream has ended, or so many seconds; whether it has. Raises where a scan failed."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.goes_on():
@@ -87,13 +87,13 @@ class Stream:
             found = scan.again() if BUSY.search(str(error)) else None
             if found is None:
                 self.stop()
-                raise RunError(f"the stream stopped at {scan.name}: {told(error)} {advice(error)}") from error
+                raise RunError(f"the stream stopped at {scan.name}: {error_sentence(error)} {advice(error)}") from error
             warn(StreamWarning(f"Spark could not start a Python process within ten seconds, so that {scan.name} "
                                f"stopped and was started again, try {found.tries} of {RESTARTS}: the machine is busy."),
                  stacklevel=4)
             self.scans = (*self.scans[:place], found, *self.scans[place + 1:])
 
-    def process_available(self) -> None:
+    def processAllAvailable(self) -> None:
         """Wait until all that has come is answered as far as the watermark allows."""
         for place in range(len(self.scans)):
             self.process_scan(place)
@@ -115,10 +115,10 @@ class Stream:
         A trigger that is cut short is repeated at the next start.
         """
         until = time.monotonic() + patience
-        left = [(scan.query, newest(scan.query)) for scan in self.scans if scan.query.isActive]
+        left = [(scan.query, last_trigger(scan.query)) for scan in self.scans if scan.query.isActive]
         while left:
             over = time.monotonic() >= until
-            done = [query for query, before in left if over or is_between(query, before)]
+            done = [query for query, before in left if over or is_between_triggers(query, before)]
             for query in done:
                 with suppress(PySparkException):
                     query.stop()
@@ -132,14 +132,14 @@ class Stream:
         self.stop()
 
 
-def is_between(query: StreamingQuery, before: tuple[int, str] | None) -> bool:
+def is_between_triggers(query: StreamingQuery, before: tuple[int, str] | None) -> bool:
     """Whether no trigger runs, or one has ended since `before`: where rows keep coming the next follows at once."""
     with suppress(PySparkException):
-        return not query.isActive or not query.status["isTriggerActive"] or newest(query) != before
+        return not query.isActive or not query.status["isTriggerActive"] or last_trigger(query) != before
     return True
 
 
-def newest(query: StreamingQuery) -> tuple[int, str] | None:
+def last_trigger(query: StreamingQuery) -> tuple[int, str] | None:
     """The last trigger that has ended."""
     found = query.lastProgress
     return None if found is None else (found["batchId"], found["timestamp"])
@@ -153,10 +153,10 @@ def advice(error: Exception) -> str:
     return f"What was answered is kept; start again from the same checkpoint when {cause}."
 
 
-def told(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What went wrong in a stream, as a sentence: the innermost error of those that Spark tells before the plan."""
     causes = RAISED.findall(str(error).partition("=== Streaming Query ===")[0])
-    text = with_file(str(error), (causes[-1] if causes else reason(error)).strip())
+    text = with_file(str(error), (causes[-1] if causes else spark_reason(error)).strip())
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
@@ -164,28 +164,28 @@ def wait_for_workers(query: StreamingQuery, patience: float = STAGGER) -> None:
     """Wait until a query has made its first trigger or waits for rows: all scans at once would start more Python
     processes than a small machine has up within Spark's ten seconds."""
     until = time.monotonic() + patience
-    while query.isActive and newest(query) is None and time.monotonic() < until:
+    while query.isActive and last_trigger(query) is None and time.monotonic() < until:
         if str(query.status["message"]).startswith("Waiting"):
             return
         time.sleep(POLL / 4)
 
 
-def started(starters: Sequence[tuple[str, tuple[str, ...], Labels, Callable[[], StreamingQuery]]], plan: SharedPlan,
-            memory: Memory | None) -> Stream:
+def start_all(starters: Sequence[tuple[str, tuple[str, ...], Labels, Callable[[], StreamingQuery]]], plan: SharedPlan,
+              memory: MemorySink | None) -> Stream:
     """All scans started, or none."""
-    scans: list[Running] = []
+    scans: list[RunningScan] = []
     try:
         for name, queries, labels, start in starters:
             for scan in scans[-1:]:
                 wait_for_workers(scan.query)
-            scans.append(Running(name, queries, labels, start(), start))
+            scans.append(RunningScan(name, queries, labels, start(), start))
     except Exception:
         Stream(plan, scans).stop()
         raise
     return Stream(plan, scans, memory)
 
 
-def triggered(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:
+def set_trigger(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:
     """The writer with its trigger: as fast as it can, all that is there and then end, or every so often."""
     if trigger is None:
         return writer

@@ -20,15 +20,15 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from weft.spark.stream.progress import Figures, Labels, Reading, figures_of, recent, total
+from weft.spark.stream.progress import Labels, ScanMetrics, TriggerMetrics, last_minute, sum_triggers, trigger_metrics
 
-Observer = Callable[[Figures], None]
+Observer = Callable[[TriggerMetrics], None]
 Clock = Callable[[], datetime]
 # Spark tells listeners on a thread of its own; the last word of a stream that has ended is there within moments.
 PATIENCE = 10.0
 
 
-class Scan(Protocol):
+class WatchedScan(Protocol):
     """What a meter needs to know of a running scan."""
 
     @property
@@ -42,11 +42,11 @@ class Scan(Protocol):
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowedScan:
     """A scan with its reading, and the trigger that was counted last."""
 
     labels: Labels
-    reading: Reading
+    reading: ScanMetrics
     newest: tuple[str, int] = field(default=("", -1))
 
 
@@ -55,7 +55,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Meter(StreamingQueryListener):
+class MetricsListener(StreamingQueryListener):
     """Keeps the figures and totals of a stream's scans, and tells `observe` of every trigger.
 
     Spark calls it from a thread of its own; `readings` may be called from any.
@@ -63,15 +63,15 @@ class Meter(StreamingQueryListener):
 
     def __init__(self, observe: Observer | None = None, clock: Clock = utc_now):
         self._observe, self._clock = observe, clock
-        self._scans: dict[str, Followed] = {}
+        self._scans: dict[str, FollowedScan] = {}
         self._changed = Condition()
 
-    def follow(self, scans: Iterable[Scan]) -> None:
+    def follow(self, scans: Iterable[WatchedScan]) -> None:
         """Count these scans too, with the triggers that they have made already."""
         with self._changed:  # until all of them are counted: a newer trigger in between would hide the older ones
             for scan in scans:
-                key, reading = str(scan.query.id), Reading(scan.name, True, total((), scan.queries))
-                self._scans[key] = Followed(scan.labels, reading)
+                key, reading = str(scan.query.id), ScanMetrics(scan.name, True, sum_triggers((), scan.queries))
+                self._scans[key] = FollowedScan(scan.labels, reading)
                 active = scan.query.isActive  # asked first: a query that has ended makes no further trigger
                 for progress in scan.query.recentProgress:
                     self.take(json.loads(progress.json))
@@ -82,11 +82,11 @@ class Meter(StreamingQueryListener):
         """Count a trigger, unless it is of another stream or counted already."""
         with self._changed:
             key, now = str(progress.get("id")), self._clock()
-            followed, mark = self._scans.get(key), mark_of(progress)
+            followed, mark = self._scans.get(key), trigger_order(progress)
             if followed is None or mark <= followed.newest:
                 return
-            figures = figures_of(followed.reading.scan, progress, followed.labels, now)
-            self._scans[key] = Followed(followed.labels, counted(followed.reading, figures, now), mark)
+            figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now)
+            self._scans[key] = FollowedScan(followed.labels, add_trigger(followed.reading, figures, now), mark)
             if self._observe:  # within the lock, so that observers see the triggers of a scan in their order
                 self._observe(figures)
 
@@ -97,7 +97,7 @@ class Meter(StreamingQueryListener):
                 self._scans[key] = replace(followed, reading=replace(followed.reading, active=False))
             self._changed.notify_all()
 
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[ScanMetrics, ...]:
         """What is known of every scan now."""
         with self._changed:
             return tuple(followed.reading for followed in self._scans.values())
@@ -122,21 +122,21 @@ class Meter(StreamingQueryListener):
         self.end(str(event.id))
 
 
-def counted(reading: Reading, figures: Figures, now: datetime) -> Reading:
+def add_trigger(reading: ScanMetrics, figures: TriggerMetrics, now: datetime) -> ScanMetrics:
     """The reading after one more trigger."""
-    kept = (*recent(reading.recent, now), figures)
+    kept = (*last_minute(reading.recent, now), figures)
     # A scan that failed may have been started again.
-    return replace(reading, active=True, totals=reading.totals + total((figures,)), last=figures, recent=kept)
+    return replace(reading, active=True, totals=reading.totals + sum_triggers((figures,)), last=figures, recent=kept)
 
 
-def mark_of(progress: Mapping[str, Any]) -> tuple[str, int]:
+def trigger_order(progress: Mapping[str, Any]) -> tuple[str, int]:
     """What orders the triggers of a query: when each began, and its batch."""
     batch = progress.get("batchId")
     return str(progress.get("timestamp") or ""), batch if isinstance(batch, int) else -1
 
 
 @contextmanager
-def watching(spark: SparkSession, meter: Meter, scans: Iterable[Scan]) -> Iterator[Meter]:
+def listen_to(spark: SparkSession, meter: MetricsListener, scans: Iterable[WatchedScan]) -> Iterator[MetricsListener]:
     """Lets Spark tell the meter of a running stream's triggers, until the body is done."""
     spark.streams.addListener(meter)
     try:

@@ -18,14 +18,22 @@ from pyspark.sql import functions as F
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL
 from weft.aggregates.component import GUARD, ROWS, Lift
-from weft.final.state.form import Form, condensed, to_bytes
+from weft.final.state.form import SliceForm, merge_equal_starts, to_bytes
 from weft.final.state.hashing import hash_keys
 from weft.io.arrivals import DELAY, LETTER, TIME
-from weft.slicing import slice_start
-from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, Woven, chosen, merging_of, shares
-from weft.spark.session.connect import sendable
-from weft.spark.stages.partial import SLICE, marks_of, passing_above
 from weft.model.stages import PartialStage
+from weft.slicing import slice_start
+from weft.spark.session.connect import prepare_callback
+from weft.spark.stages.partial import SLICE, mark_columns, passing_above
+from weft.spark.stream.buckets import (
+    BUCKET,
+    LETTERS,
+    SLICES,
+    BucketPlan,
+    merge_components,
+    select_columns,
+    split_batches,
+)
 
 END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
@@ -41,52 +49,53 @@ def is_cut_in_workers(stage: PartialStage) -> bool:
     """Whether workers can make the slices of a stream, and shall."""
     kinds = [kind for kind in stage.key_types if kind not in PLAIN and not kind.startswith("decimal")]
     lifts = {column.lift.sql for column in stage.columns if column.lift}
-    told = all(column.lift for column in stage.columns) and merging_in(stage) is not None
+    told = all(column.lift for column in stage.columns) and find_merges(stage) is not None
     return told and not kinds and len(lifts) <= MOST_LIFTED
 
 
-def merging_in(stage: PartialStage) -> tuple | None:
+def find_merges(stage: PartialStage) -> tuple | None:
     """How the slices of a stage are merged."""
-    return merging_of(stage, stage.components, range(len(stage.columns)))
+    return merge_components(stage, stage.components, range(len(stage.columns)))
 
 
-def lifted(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
+def rows_as_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
     """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, columns `p0 …`, what is in these, `v0
     …`, and LETTER."""
     marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
-    keys = [F.expr(key_of(sql, kind)).alias(f"k{i}")
+    keys = [F.expr(normalize_key(sql, kind)).alias(f"k{i}")
             for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
-    columns = [F.expr(brought(column.lift)).alias(f"p{i}") for i, column in enumerate(stage.columns)]
-    values = [F.expr(sql).alias(name) for sql, name in sent(stage).items()]
-    return marked.select(*keys, start, *marks_of(stage), *columns, *values, LETTER)
+    columns = [F.expr(lift_sql(column.lift)).alias(f"p{i}") for i, column in enumerate(stage.columns)]
+    values = [F.expr(sql).alias(name) for sql, name in worker_columns(stage).items()]
+    return marked.select(*keys, start, *mark_columns(stage), *columns, *values, LETTER)
 
 
-def brought(lift: Lift | None) -> str:
+def lift_sql(lift: Lift | None) -> str:
     """Spark SQL of what a row brings."""
     assert lift is not None
     return f"IF(({lift.sql}) IS NOT NULL, 1L, 0L)" if lift.counts else lift.sql
 
 
-def sent(stage: PartialStage) -> dict[str, str]:
+def worker_columns(stage: PartialStage) -> dict[str, str]:
     """What is sent to the workers, and under which names; what every row brings to a count of rows is not."""
     different = dict.fromkeys(column.lift.sql for column in stage.columns if column.lift and column.lift != ONE)
     return {sql: f"v{i}" for i, sql in enumerate(different)}
 
 
-def key_of(sql: str, kind: str) -> str:
+def normalize_key(sql: str, kind: str) -> str:
     """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
     if kind not in FRACTIONAL:
         return sql
     return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
 
 
-def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven], ansi: bool) -> DataFrame:
+def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[BucketPlan],
+                   ansi: bool) -> DataFrame:
     """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
     keys, marks = [f"k{i}" for i in range(len(stage.keys))], [f"m{i}" for i in range(stage.marks)]
-    form, names = Form(len(keys), len(marks), stage.progressions, merging_in(stage), ansi), sent(stage)
+    form, names = SliceForm(len(keys), len(marks), stage.progressions, find_merges(stage), ansi), worker_columns(stage)
     places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
-    cutter = sendable(rows.sparkSession, Cutter(tuple(woven), form, places))
+    cutter = prepare_callback(rows.sparkSession, PartialAggregator(tuple(woven), form, places))
     made = rows.select(*keys, SLICE, *marks, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
@@ -94,25 +103,25 @@ def cut(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[Woven]
 
 
 @dataclass(frozen=True)
-class Cutter:
+class PartialAggregator:
     """Makes slices of the rows of a partition, which are slices of a form, or letters. `places` name the column that
     holds each value, None where it is one, and say whether it counts."""
 
-    woven: tuple[Woven, ...]
-    form: Form
+    woven: tuple[BucketPlan, ...]
+    form: SliceForm
     places: tuple[tuple[str | None, bool], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
-        for held in shares(batches):
+        for held in split_batches(batches):
             rows = pa.Table.from_batches(held) if held else EMPTY
             letters = rows.column(LETTER)
             if letters.null_count < rows.num_rows:
-                yield enclosed(pa.table({LETTER: letters.drop_null()}))
+                yield pack_dead_letters(pa.table({LETTER: letters.drop_null()}))
                 rows = rows.filter(letters.is_null())
             if rows.num_rows:
-                slices = condensed(self.form, self.spread(rows))
-                yield from (packed(slices, self.form.ends(slices), each) for each in self.woven)
+                slices = merge_equal_starts(self.form, self.spread(rows))
+                yield from (pack_slices(slices, self.form.ends(slices), each) for each in self.woven)
 
     @property
     def sums(self) -> set[int]:
@@ -122,7 +131,7 @@ class Cutter:
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
         ones = pa.array(np.ones(rows.num_rows, np.int64))
-        values = [ones if name is None else there(rows.column(name)) if counts else rows.column(name)
+        values = [ones if name is None else count_present(rows.column(name)) if counts else rows.column(name)
                   for name, counts in self.places]
         for i in self.sums:
             values[i] = pc.add(values[i], 0.0)
@@ -131,18 +140,18 @@ class Cutter:
                         names=[*head, *(f"p{i}" for i in range(len(values)))])
 
 
-def there(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def count_present(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """One for each value that is there, none for each that is not."""
     return column.is_valid().cast(pa.int64())
 
 
-def enclosed(letters: pa.Table) -> pa.RecordBatch:
+def pack_dead_letters(letters: pa.Table) -> pa.RecordBatch:
     """Letters as one row, without an end, so that they are never late."""
     home, data = pa.array([LETTERS], pa.int32()), pa.array([to_bytes(letters)], pa.binary())
     return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
 
 
-def packed(slices: pa.Table, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:
+def pack_slices(slices: pa.Table, ends: np.ndarray, woven: BucketPlan) -> pa.RecordBatch:
     """The slices of a grouping, a row for each bucket and end."""
     keys = [slices.column(f"k{i}").combine_chunks() for i in woven.keys]
     number = hash_keys(keys, slices.num_rows) % np.uint64(len(woven.buckets))
@@ -150,7 +159,7 @@ def packed(slices: pa.Table, ends: np.ndarray, woven: Woven) -> pa.RecordBatch:
     order = np.lexsort((ends, home))
     home, ends = home[order], ends[order]
     heads = np.flatnonzero(np.append(True, (np.diff(home) != 0) | (np.diff(ends) != 0)))
-    table = chosen(slices, woven).take(pa.array(order)).combine_chunks()
+    table = select_columns(slices, woven).take(pa.array(order)).combine_chunks()
     data = [to_bytes(table.slice(low, high - low)) for low, high in zip(heads, [*heads[1:], len(order)], strict=True)]
     return pa.record_batch([pa.array(home[heads], pa.int32()), pa.array(ends[heads]), pa.array(data, pa.binary())],
                            names=[BUCKET, END, SLICES])

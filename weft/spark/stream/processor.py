@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 
-class Shell(StatefulProcessor):
+class BucketProcessor(StatefulProcessor):
     """Opens the state of the bucket at hand, and leaves the rest to what is pickled within."""
 
     def __init__(self, inside: bytes):

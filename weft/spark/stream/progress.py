@@ -17,7 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Figures:
+class TriggerMetrics:
     """One trigger of one scan; `answers` holds the queries that got some, `at` is when the trigger began."""
 
     scan: str
@@ -37,7 +37,7 @@ class Figures:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures for machines, always with the same keys."""
-        times = {"at": stamp(self.at), "watermark": stamp(self.watermark)}
+        times = {"at": format_time(self.at), "watermark": format_time(self.watermark)}
         return {**{name: getattr(self, name) for name in KEYS}, **times, "answers": dict(self.answers)}
 
 
@@ -68,59 +68,59 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScanMetrics:
     """What is known of a scan now: its totals, its last figures, and those of the last minute."""
 
     scan: str
     active: bool
     totals: Totals
-    last: Figures | None = None
-    recent: tuple[Figures, ...] = ()
+    last: TriggerMetrics | None = None
+    recent: tuple[TriggerMetrics, ...] = ()
 
 
 @dataclass(frozen=True)
-class Pace:
+class Rates:
     """What came in and went out in a second, over the last minute."""
 
     rows: float = 0.0
     answers: Mapping[str, float] = field(default_factory=dict)
 
 
-def figures_of(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime) -> Figures:
+def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime) -> TriggerMetrics:
     """The figures of a trigger from Spark's progress, of which every field may be missing."""
-    observed, state = table(progress, "observedMetrics"), tables(progress, "stateOperators")
-    seconds = number(table(progress, "durationMs").get("triggerExecution")) / 1000
-    own = table(observed, "weft")
-    rows = whole(own["rows"] if "rows" in own else progress.get("numInputRows"))
-    answers = answers_of(table(observed, "answers"), labels)
-    watermark = watermark_of(table(progress, "eventTime").get("watermark"))
-    return Figures(
+    observed, state = get_table(progress, "observedMetrics"), get_tables(progress, "stateOperators")
+    seconds = to_number(get_table(progress, "durationMs").get("triggerExecution")) / 1000
+    own = get_table(observed, "weft")
+    rows = to_count(own["rows"] if "rows" in own else progress.get("numInputRows"))
+    answers = count_answers(get_table(observed, "answers"), labels)
+    watermark = watermark_of(get_table(progress, "eventTime").get("watermark"))
+    return TriggerMetrics(
         scan,
-        moment(progress.get("timestamp")) or now,
-        whole(progress["batchId"]) if progress.get("batchId") is not None else None,
+        parse_time(progress.get("timestamp")) or now,
+        to_count(progress["batchId"]) if progress.get("batchId") is not None else None,
         rows,
         rate(rows, seconds),
         answers,
         rate(sum(answers.values()), seconds),
         watermark,
-        lag(watermark, now),
+        watermark_lag(watermark, now),
         seconds,
-        sum(whole(one.get("numRowsTotal")) for one in state),
-        sum(whole(one.get("memoryUsedBytes")) for one in state),
-        sum(whole(one.get("numRowsDroppedByWatermark")) for one in state) + whole(own.get("late")),
-        whole(own.get("dead")),
+        sum(to_count(one.get("numRowsTotal")) for one in state),
+        sum(to_count(one.get("memoryUsedBytes")) for one in state),
+        sum(to_count(one.get("numRowsDroppedByWatermark")) for one in state) + to_count(own.get("late")),
+        to_count(own.get("dead")),
     )
 
 
-def answers_of(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
+def count_answers(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
     """The answers of each query that got some; queries that share their answers each get all of them."""
     found: Counter[str] = Counter()
     for label, count in observed.items():
-        found.update({query: whole(count) for query in labels.get(label, ()) if whole(count)})
+        found.update({query: to_count(count) for query in labels.get(label, ()) if to_count(count)})
     return dict(found)
 
 
-def total(figures: Iterable[Figures], queries: Iterable[str] = ()) -> Totals:
+def sum_triggers(figures: Iterable[TriggerMetrics], queries: Iterable[str] = ()) -> Totals:
     """The sums over triggers; the queries that are named have a place though they got no answer."""
     answers: Counter[str] = Counter(dict.fromkeys(queries, 0))
     taken = list(figures)
@@ -130,22 +130,22 @@ def total(figures: Iterable[Figures], queries: Iterable[str] = ()) -> Totals:
                   sum(f.dead for f in taken))
 
 
-def recent(figures: Iterable[Figures], now: datetime) -> tuple[Figures, ...]:
+def last_minute(figures: Iterable[TriggerMetrics], now: datetime) -> tuple[TriggerMetrics, ...]:
     """The figures of triggers that ended within the last minute."""
     since = now - timedelta(seconds=MINUTE)
-    return tuple(one for one in figures if ended(one) > since)
+    return tuple(one for one in figures if end_of_trigger(one) > since)
 
 
-def pace(figures: Iterable[Figures], now: datetime) -> Pace:
+def current_rates(figures: Iterable[TriggerMetrics], now: datetime) -> Rates:
     """The pace by the clock, so that it falls while no trigger runs: from the first recent one's begin until now."""
-    taken = recent(figures, now)
+    taken = last_minute(figures, now)
     began = min((one.at for one in taken), default=now)
     seconds = min(max((now - began).total_seconds(), 1.0), MINUTE)
-    sums = total(taken)
-    return Pace(rate(sums.rows, seconds), {query: rate(count, seconds) for query, count in sums.answers.items()})
+    sums = sum_triggers(taken)
+    return Rates(rate(sums.rows, seconds), {query: rate(count, seconds) for query, count in sums.answers.items()})
 
 
-def ended(figures: Figures) -> datetime:
+def end_of_trigger(figures: TriggerMetrics) -> datetime:
     """When a trigger was done."""
     return figures.at + timedelta(seconds=figures.trigger_seconds)
 
@@ -155,18 +155,18 @@ def rate(count: int, seconds: float) -> float:
     return round(count / seconds, 3) if seconds > 0 else 0.0
 
 
-def lag(watermark: datetime | None, now: datetime) -> float | None:
+def watermark_lag(watermark: datetime | None, now: datetime) -> float | None:
     """The seconds by which the watermark is behind the clock."""
     return None if watermark is None else round((now - watermark).total_seconds(), 3)
 
 
 def watermark_of(text: object) -> datetime | None:
     """The watermark, unless Spark has seen no row yet."""
-    found = moment(text)
+    found = parse_time(text)
     return None if found is None or found == EPOCH else found
 
 
-def moment(text: object) -> datetime | None:
+def parse_time(text: object) -> datetime | None:
     """An ISO time; UTC where it says no zone, None where it is none."""
     try:
         found = datetime.fromisoformat(str(text))
@@ -175,29 +175,29 @@ def moment(text: object) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def stamp(when: datetime | None) -> str | None:
+def format_time(when: datetime | None) -> str | None:
     """A time as machines read it, to the millisecond."""
     return None if when is None else when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def get_table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """A table in a table, empty where there is none."""
     found = values.get(key)
     return found if isinstance(found, Mapping) else {}
 
 
-def tables(values: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+def get_tables(values: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """A list of tables in a table, empty where there is none."""
     found = values.get(key)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def number(value: object) -> float:
+def to_number(value: object) -> float:
     """A number that is one and not below zero, else zero."""
     known = isinstance(value, int | float) and isfinite(value) and value > 0
     return float(value) if known else 0.0  # type: ignore[arg-type]
 
 
-def whole(value: object) -> int:
+def to_count(value: object) -> int:
     """A whole number that is not below zero, else zero."""
-    return value if isinstance(value, int) and value > 0 else int(number(value))
+    return value if isinstance(value, int) and value > 0 else int(to_number(value))

@@ -10,19 +10,19 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessorHandle
 
-from weft.final.rows.chunks import joined
-from weft.final.rows.counting import Counted, Counter
+from weft.final.rows.chunks import join_tables
+from weft.final.rows.counting import CountedRows, RowCounter
 from weft.final.state.form import from_bytes
 from weft.model.window import Window
 from weft.spark.stream.buckets import SLICES
-from weft.spark.stream.state import FRAME, LATE_PART, Blobs, Page, Sent, frame, moment
+from weft.spark.stream.state import FRAME, LATE_PART, Sent, StateBlobs, TableBytes, timer_millis, to_frame
 
 ROWS_PART = -3  # stands for a part where rows are sent
 UNSET = -1  # a timer; Spark's watermark begins at 0
 
 
 @dataclass(frozen=True)
-class Rota:
+class CountPlan:
     """What is counted: how many keys rows have, all windows, and the places among these of each part's windows."""
 
     keys: int
@@ -30,24 +30,24 @@ class Rota:
     parts: tuple[tuple[int, ...], ...]
 
 
-class Numberer:
+class RowCountHandler:
     """Counts rows as the watermark passes them, and sends those that windows end at."""
 
-    def __init__(self, rota: Rota, handle: StatefulProcessorHandle, kept: Any, past: Any):
-        self.rota, self.handle, self.kept, self.blobs = rota, handle, kept, Blobs(past)
+    def __init__(self, rota: CountPlan, handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.rota, self.handle, self.kept, self.blobs = rota, handle, kept, StateBlobs(past)
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new rows and count what can be."""
         tables = [from_bytes(data) for part in rows for data in part[SLICES]]
-        return self.advance(bucket, joined(tables), watermark)
+        return self.advance(bucket, join_tables(tables), watermark)
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Count up to the watermark."""
         until, _, timer, _ = self.kept.get() or (None, None, UNSET, None)
-        counter = Counter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
-        yield from framed(counter.advance(new, watermark * 1000), self.rota)
+        counter = RowCounter(self.rota.keys, self.rota.windows, self.blobs, None if until is None else until * 1000)
+        yield from row_frames(counter.advance(new, watermark * 1000), self.rota)
         # A row can be counted when no other of its time can come any more.
-        due = UNSET if counter.waiting.low is None else moment(counter.waiting.low + 1, watermark)
+        due = UNSET if counter.waiting.low is None else timer_millis(counter.waiting.low + 1, watermark)
         self.call_at(due, timer, expired)
         self.kept.update((watermark, watermark, due, b""))
 
@@ -59,25 +59,25 @@ class Numberer:
             self.handle.registerTimer(due)
 
 
-def framed(found: Counted, rota: Rota) -> Iterator[pd.DataFrame]:
+def row_frames(found: CountedRows, rota: CountPlan) -> Iterator[pd.DataFrame]:
     """Rows, and the numbers of late ones and of answers, as rows for Spark."""
     sent: list[Sent] = []
-    page = Page()
-    for piece in pieces(found.rows):
+    page = TableBytes()
+    for piece in split_tables(found.rows):
         page.add(piece)
         sent.append((ROWS_PART, None, None, None))
         if page.size > FRAME:
-            yield frame(sent, page)
-            sent, page = [], Page()
+            yield to_frame(sent, page)
+            sent, page = [], TableBytes()
     sent += [(part, place, 0, found.ends[window]) for part, windows in enumerate(rota.parts)
              for place, window in enumerate(windows) if found.ends[window]]
     if found.late:
         sent.append((LATE_PART, None, None, found.late))
     if sent:
-        yield frame(sent, page)
+        yield to_frame(sent, page)
 
 
-def pieces(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+def split_tables(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
     """The rows of tables in pieces that fit in a frame."""
     for table in tables:
         size = max(1, table.num_rows * FRAME // max(table.nbytes, 1))

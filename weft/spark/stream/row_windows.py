@@ -15,22 +15,39 @@ from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
 from weft.errors import RunError
 from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
-from weft.io.arrivals import CORRUPT, OWN, TIME, faults, quoted, usable
+from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
 from weft.model.query import CALL
-from weft.model.workload import Bound
-from weft.spark.stream import unpack
-from weft.spark.stream.buckets import BUCKET, PACKED, bucket_of, even_ids, in_utc, packed, parted, shares
-from weft.spark.session.connect import sendable
-from weft.spark.stream.row_counter import ROWS_PART, Numberer, Rota
-from weft.spark.stream.partial import key_of
-from weft.spark.stages.final import run_final
-from weft.spark.stages.number_rows import NEW, predicate_of, renumbered
-from weft.spark.stages.partial import kept_above, sliced
-from weft.spark.session.package_zip import ship_by_value
-from weft.spark.stream.state import ANSWERS, PART, over_state
-from weft.spark.stream.flow import Arrived, Expected, Flow, flowing, moment, replaced, with_letters
-from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
 from weft.model.stages import AnswerStage, Column, FinalStage, PartialStage
+from weft.model.workload import BoundQuery
+from weft.spark.session.connect import prepare_callback
+from weft.spark.session.package_zip import pickle_by_value
+from weft.spark.stages.final import run_final
+from weft.spark.stages.number_rows import NEW, number_stream_rows, only_predicate
+from weft.spark.stages.partial import aggregate_slices, kept_above
+from weft.spark.stream import unpack
+from weft.spark.stream.buckets import (
+    BUCKET,
+    PACKED,
+    bucket_column,
+    pack_bucket,
+    split_batches,
+    split_by_bucket,
+    spread_bucket_ids,
+    to_utc,
+)
+from weft.spark.stream.flow import (
+    ExpectedPart,
+    Flow,
+    TriggerPart,
+    add_dead_letters,
+    event_time_sql,
+    observe_flow,
+    rename_field,
+)
+from weft.spark.stream.partial import normalize_key
+from weft.spark.stream.row_counter import ROWS_PART, CountPlan, RowCountHandler
+from weft.spark.stream.state import ANSWERS, PART, apply_processor
+from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
 
 # How many shelves the keys of a bucket lie on: a trigger moves those only that got rows.
 SHELVES = 32
@@ -39,58 +56,59 @@ FRESHNESS = Component("count", (f"count(IF({NEW}, 1, NULL))",), "bigint")
 
 
 @dataclass(frozen=True)
-class Told(Arrived):
+class CountedPart(TriggerPart):
     """An answer stage over the rows that a trigger counted, which `slices` holds as bytes; `schema` is theirs."""
 
     def wire(self, final: FinalStage) -> DataFrame:
         """The part's answers as arrays."""
         assert self.schema is not None
-        ship_by_value(unpack)
-        sent = StructType([replaced(field, sent_name(i, field.name)) for i, field in enumerate(self.schema.fields)])
-        mine = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpacked, sent)
+        pickle_by_value(unpack)
+        sent = StructType([rename_field(field, sent_name(i, field.name)) for i, field in enumerate(self.schema.fields)])
+        mine = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpack_answers, sent)
         rows = mine.toDF(*self.schema.names)
-        return run_final(sliced(renumbered(rows, self.partial), self.partial), self.partial, final)
+        return run_final(aggregate_slices(number_stream_rows(rows, self.partial), self.partial), self.partial, final)
 
 
 @dataclass(frozen=True)
-class Telling(Expected):
+class ExpectedCountedPart(ExpectedPart):
     """An answer stage whose rows come counted with each trigger."""
 
-    def arrived(self, batch: DataFrame) -> Told:
+    def arrived(self, batch: DataFrame) -> CountedPart:
         """The part over the rows of one trigger."""
-        return Told(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+        return CountedPart(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
 
 
-def counted_flow(scan: ScanStages, source: DataFrame, delay: int, future: int | None, partitions: int,
-                 ansi: bool) -> Flow:
+def build_row_flow(scan: ScanStages, source: DataFrame, delay: int, max_clock_skew: int | None, partitions: int,
+                   ansi: bool) -> Flow:
     """A scan whose windows count rows over a streaming source whose rows may be `delay` milliseconds late."""
-    stage, wrong = scan.partial, faults(source.columns, moment(scan.partial), future)
-    rows = usable(source, wrong).drop(CORRUPT)
+    stage, wrong = scan.partial, find_faults(source.columns, event_time_sql(scan.partial), max_clock_skew)
+    rows = keep_usable(source, wrong).drop(CORRUPT)
     schema = StructType([*rows.schema.fields, *(StructField(name, LongType(), False) for name in (FIRST, LOW, FRESH))])
-    timed = rows.withColumn(TIME, F.expr(moment(stage))).withWatermark(TIME, f"{delay} milliseconds")
-    parts = parts_of(scan, schema)
-    found = bucketed(kept_above(timed, predicate_of(stage)), rows.columns, stage, partitions)
-    return flowing(with_letters(over_state(found, partial(Numberer, rota_of(parts))), source, wrong), source, parts)
+    timed = rows.withColumn(TIME, F.expr(event_time_sql(stage))).withWatermark(TIME, f"{delay} milliseconds")
+    parts = expected_row_parts(scan, schema)
+    found = bucket_rows(kept_above(timed, only_predicate(stage)), rows.columns, stage, partitions)
+    return observe_flow(add_dead_letters(apply_processor(found, partial(RowCountHandler, make_count_plan(parts))),
+                                         source, wrong), source, parts)
 
 
-def parts_of(scan: ScanStages, schema: StructType) -> tuple[Telling, ...]:
+def expected_row_parts(scan: ScanStages, schema: StructType) -> tuple[ExpectedCountedPart, ...]:
     """The answer stages of a scan, which tell of windows with a new row only."""
     (stages,) = scan.nodes  # coarser keys number rows otherwise, so nothing is derived
     root = replace(stages.partial, components=(*stages.partial.components, FRESHNESS),
                    columns=(*stages.partial.columns, Column(FRESHNESS.columns[0], None, FRESHNESS.columns[0])))
     listed = [(tree, stage) for tree in stages.trees for stage in tree.answers]
-    return tuple(Telling(root, counting(tree), fresh(stage), number, schema)
+    return tuple(ExpectedCountedPart(root, count_new_rows(tree), keep_new_windows(stage), number, schema)
                  for number, (tree, stage) in enumerate(listed))
 
 
-def counting(tree: TreeStages) -> FinalStage:
+def count_new_rows(tree: TreeStages) -> FinalStage:
     """The final stage of a tree with the number of new rows."""
     final = tree.final
     made = final_stage(final.keys, final.windows, (*final.components, FRESHNESS), final.ansi, final.forced)
-    return replace(made, most_values=final.most_values)
+    return replace(made, max_bag_values=final.max_bag_values)
 
 
-def fresh(stage: AnswerStage) -> AnswerStage:
+def keep_new_windows(stage: AnswerStage) -> AnswerStage:
     """The answer stage over windows that hold a new row."""
     new = f"{CALL.format(len(stage.calls))} > 0"
     return replace(stage, components=(*stage.components, FRESHNESS),
@@ -98,25 +116,25 @@ def fresh(stage: AnswerStage) -> AnswerStage:
                    having=f"{new} AND ({stage.having})" if stage.having else new)
 
 
-def rota_of(parts: tuple[Telling, ...]) -> Rota:
+def make_count_plan(parts: tuple[ExpectedCountedPart, ...]) -> CountPlan:
     """What the parts need counted."""
     asked = [sorted({each.window for each in part.stage.queries}) for part in parts]
     windows = tuple(sorted({window for each in asked for window in each}))
-    return Rota(parts[0].final.keys, windows, tuple(tuple(map(windows.index, each)) for each in asked))
+    return CountPlan(parts[0].final.keys, windows, tuple(tuple(map(windows.index, each)) for each in asked))
 
 
-def bucketed(rows: DataFrame, columns: list[str], stage: PartialStage, partitions: int) -> DataFrame:
+def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, partitions: int) -> DataFrame:
     """The rows with their key and its bucket, packed into few."""
     keys = [KEY.format(i) for i in range(len(stage.keys))]
-    (buckets,) = even_ids(1, partitions)
-    named = rows.select(*(F.expr(key_of(sql, kind)).alias(name)
+    (buckets,) = spread_bucket_ids(1, partitions)
+    named = rows.select(*(F.expr(normalize_key(sql, kind)).alias(name)
                           for name, sql, kind in zip(keys, stage.keys, stage.key_types, strict=True)),
                         F.expr(f"unix_micros({TIME})").alias(AT),
                         *(F.col(quoted(name)).alias(sent_name(i, name)) for i, name in enumerate(columns)))
     shelf = f"CAST(pmod(xxhash64({', '.join(keys)}), {SHELVES}) AS INT)" if keys else "0"
-    placed = named.select(bucket_of(keys, buckets).alias(BUCKET), *keys, F.expr(shelf).alias(SHELF), AT,
+    placed = named.select(bucket_column(keys, buckets).alias(BUCKET), *keys, F.expr(shelf).alias(SHELF), AT,
                           *(sent_name(i, name) for i, name in enumerate(columns)))
-    return placed.mapInArrow(sendable(rows.sparkSession, pack), PACKED)
+    return placed.mapInArrow(prepare_callback(rows.sparkSession, pack_rows), PACKED)
 
 
 def sent_name(place: int, name: str) -> str:
@@ -124,14 +142,14 @@ def sent_name(place: int, name: str) -> str:
     return name if name.startswith(OWN) else f"{OWN}column_{place}"
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of a bucket and what it gets as bytes, a share of the partition at a time."""
-    for held in shares(batches):
-        for bucket, rows in parted([batch for batch in held if batch.num_rows]):
-            yield packed(bucket, in_utc(rows.drop_columns([BUCKET])))
+    for held in split_batches(batches):
+        for bucket, rows in split_by_bucket([batch for batch in held if batch.num_rows]):
+            yield pack_bucket(bucket, to_utc(rows.drop_columns([BUCKET])))
 
 
-def require_countable(workload: Iterable[Bound]) -> None:
+def require_countable(workload: Iterable[BoundQuery]) -> None:
     """Raise where rows are counted by keys of which equal values may differ in bytes, deep within."""
     for bound in workload:
         for key, kind in zip(bound.query.keys, bound.key_types, strict=True):

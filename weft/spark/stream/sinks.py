@@ -15,36 +15,36 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.errors import RunError
-from weft.io.files import entries, exists, filesystem, read_json, write_json
+from weft.io.files import list_entries, open_filesystem, path_exists, read_json, write_json
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
-from weft.spark.batch.run import QUERY, Part
+from weft.spark.batch.run import QUERY, AnswerPart
+from weft.spark.stream.flow import ExpectedPart, TriggerPart
+from weft.spark.stream.state import ANSWERS, DEAD_PART, PART
 from weft.spark.write.guard import OWNER, require_folder
 from weft.spark.write.owned import mark_stream, require_stream
-from weft.spark.write.write import by_schema, discard, many_writers, saved, union
-from weft.spark.stream.state import ANSWERS, DEAD_PART, PART
-from weft.spark.stream.flow import Arrived, Expected
+from weft.spark.write.write import concurrent_writers, file_writer, group_by_schema, union, write_noop
 
 # What a user's function gets: the query's name, its new rows, and the number of the trigger.
 Receiver = Callable[[str, DataFrame, int], None]
 
 
-class Outlet(Protocol):
+class StreamSink(Protocol):
     """Takes the answers of one trigger of a scan."""
 
-    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
         """Deliver them; called again with the same number after a crash."""
 
 
-def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
+def deliver(expected: tuple[ExpectedPart, ...], outlet: StreamSink, dead: DeadLetterSink,
             suspect: bool = False) -> Callable[[DataFrame, int], None]:
     """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
 
     def take(batch: DataFrame, number: int) -> None:
-        if isinstance(outlet, Calling | Topics):
-            hand_over(batch, number, expected, outlet, dead)
+        if isinstance(outlet, CallbackSink | KafkaTopicSink):
+            deliver_all(batch, number, expected, outlet, dead)
             return
-        with held(batch, len(expected) > 1 or suspect):
+        with cached_batch(batch, len(expected) > 1 or suspect):
             found = Observation()
             lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
             watched = batch.observe(found, lost)
@@ -55,17 +55,18 @@ def deliver(expected: tuple[Expected, ...], outlet: Outlet, dead: Letters,
     return take
 
 
-def hand_over(batch: DataFrame, number: int, expected: tuple[Expected, ...], outlet: Outlet, dead: Letters) -> None:
+def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], outlet: StreamSink,
+                dead: DeadLetterSink) -> None:
     """Let a user's function, or Kafka, have the answers. A function may read some of them or none, and what nobody
     reads Spark neither folds nor keeps; so they are held, and the search for dead letters reads them all. Spark's
     writer to Kafka runs a plan of its own, of which an observation hears nothing: who waits for one waits for ever."""
-    with held(batch, True):
+    with cached_batch(batch, True):
         outlet(tuple(part.arrived(batch) for part in expected), number)
         dead(batch, number)
 
 
 @contextmanager
-def held(batch: DataFrame, several: bool) -> Iterator[None]:
+def cached_batch(batch: DataFrame, several: bool) -> Iterator[None]:
     """Keep a trigger's answers while they are read several times: each time they would be folded again."""
     if not several:
         yield
@@ -77,25 +78,25 @@ def held(batch: DataFrame, several: bool) -> Iterator[None]:
         batch.unpersist()
 
 
-def nowhere(parts: tuple[Arrived, ...], number: int) -> None:
+def discard_answers(parts: tuple[TriggerPart, ...], number: int) -> None:
     """Compute every answer and throw it away."""
-    discard(list(parts))
+    write_noop(list(parts))
 
 
-class Calling:
+class CallbackSink:
     """Hands each query's new rows to a function, in a trigger that has some or not. At least once: a crash in the
     middle of a trigger calls again with the same number."""
 
     def __init__(self, receiver: Receiver):
         self.receiver = receiver
 
-    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
         for part in parts:
             for asked in part.stage.queries:
                 self.receiver(asked.name, part.only(asked).result(), number)
 
 
-def shown(query: str, rows: DataFrame, number: int) -> None:
+def print_rows(query: str, rows: DataFrame, number: int) -> None:
     """Print a query's new rows."""
     found = rows.limit(20)
     if found.head(1):
@@ -103,16 +104,16 @@ def shown(query: str, rows: DataFrame, number: int) -> None:
         found.show(truncate=False)
 
 
-class Memory:
+class MemorySink:
     """Keeps all answers in the driver, for notebooks and tests; each trigger once."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, pa.Table]] = {}
 
-    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
-        for group in by_schema(parts):
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
+        for group in group_by_schema(parts):
             table = union(group).toArrow()
-            for name in names_of(group):
+            for name in query_names(group):
                 mine = table.filter(pc.equal(table.column(QUERY), name)).drop_columns([QUERY])
                 self._rows.setdefault(name, {})[number] = mine
 
@@ -122,13 +123,13 @@ class Memory:
         return pa.concat_tables(found) if found else None
 
 
-class Folders:
+class FileSink:
     """Writes files, one folder a query and files named after the trigger, exactly once: a trigger that is repeated
     after a crash replaces what its first attempt left."""
 
     def __init__(self, sink: Sink, identity: str, scan: str):
         self.sink, self.scan, self.identity = sink, scan, identity
-        self.files, self.root = filesystem(str(sink.path))
+        self.files, self.root = open_filesystem(str(sink.path))
         self._fresh = True
 
     @property
@@ -160,20 +161,20 @@ class Folders:
         except OSError as error:
             raise RunError(f"cannot write to '{self.sink.path}': {error}. Make the folder writable.") from error
 
-    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
         # Who moves the sink away while the stream runs gets a new one, with marks, like the first.
-        anew = self._fresh or not exists(self.files, f"{self.root}/{OWNER}")
-        self.claim(names_of(parts) if anew else ())
+        anew = self._fresh or not path_exists(self.files, f"{self.root}/{OWNER}")
+        self.claim(query_names(parts) if anew else ())
         if self._fresh:
-            self.sweep(names_of(parts), number)
+            self.sweep(query_names(parts), number)
         self._fresh = False
-        if exists(self.files, f"{self.root}/{self.staging}"):
+        if path_exists(self.files, f"{self.root}/{self.staging}"):
             self.files.delete_dir(f"{self.root}/{self.staging}")
-        groups = by_schema(parts)
+        groups = group_by_schema(parts)
         for i, group in enumerate(groups):
             rows = union(group)
-            with many_writers(rows.sparkSession, len(names_of(group)) + 1):
-                saved(rows, self.sink.format).partitionBy(QUERY).save(self.target(str(i)))
+            with concurrent_writers(rows.sparkSession, len(query_names(group)) + 1):
+                file_writer(rows, self.sink.format).partitionBy(QUERY).save(self.target(str(i)))
         self.publish(f"{self.root}/{self.staging}", number)
         if anew:
             self.show_schemas(groups)
@@ -182,34 +183,35 @@ class Folders:
         """Where Spark writes something before it is in place."""
         return f"{str(self.sink.path).rstrip('/')}/{self.staging}/{name}"
 
-    def show_schemas(self, groups: Sequence[list[Part]]) -> None:
+    def show_schemas(self, groups: Sequence[list[AnswerPart]]) -> None:
         """Give queries that have no answer yet a file without rows: it holds their columns, where a format has such."""
         for group in groups:
-            names = [name for name in names_of(group) if not self.has_files(name)]
+            names = [name for name in query_names(group) if not self.has_files(name)]
             if names:
                 schema = StructType([field for field in union(group).schema.fields if field.name != QUERY])
                 empty = group[0].slices.sparkSession.createDataFrame([], schema)
-                saved(empty.coalesce(1), self.sink.format).save(self.target("empty"))
+                file_writer(empty.coalesce(1), self.sink.format).save(self.target("empty"))
                 self.copy_schema(f"{self.root}/{self.staging}/empty", names)
                 self.files.delete_dir(f"{self.root}/{self.staging}")
 
     def copy_schema(self, empty: str, names: Sequence[str]) -> None:
         """Copy the file without rows to queries' folders."""
-        found = [info for info in entries(self.files, empty) if info.base_name.startswith("part-")]
+        found = [info for info in list_entries(self.files, empty) if info.base_name.startswith("part-")]
         for name in names:
             for info in found[:1]:
                 self.files.copy_file(info.path, f"{self.root}/{name}/schema.{info.base_name.partition('.')[2]}")
 
     def has_files(self, name: str) -> bool:
         """Whether there are files of a query that others read."""
-        return any(not info.base_name.startswith(("_", ".")) for info in entries(self.files, f"{self.root}/{name}"))
+        return any(not info.base_name.startswith(("_", "."))
+                   for info in list_entries(self.files, f"{self.root}/{name}"))
 
     def sweep(self, names: list[str], number: int) -> None:
         """Remove what an attempt at this trigger may have left before a crash."""
         for name in names:
-            if exists(self.files, f"{self.root}/{name}"):
+            if path_exists(self.files, f"{self.root}/{name}"):
                 for info in self.files.get_file_info(fs.FileSelector(f"{self.root}/{name}")):
-                    if info.base_name.startswith(prefix(number)):
+                    if info.base_name.startswith(trigger_prefix(number)):
                         self.files.delete_file(info.path)
 
     def publish(self, staging: str, number: int) -> None:
@@ -219,31 +221,31 @@ class Folders:
             name = info.path.rsplit("/", 2)[1].removeprefix(f"{QUERY}=")
             self.files.create_dir(f"{self.root}/{name}", recursive=True)
             ending = info.base_name.partition(".")[2]
-            self.files.move(info.path, f"{self.root}/{name}/{prefix(number)}{i:05d}.{ending}")
+            self.files.move(info.path, f"{self.root}/{name}/{trigger_prefix(number)}{i:05d}.{ending}")
         self.files.delete_dir(staging)
 
 
-class Topics:
+class KafkaTopicSink:
     """Writes records to Kafka. At least once: a trigger that is repeated after a crash writes its records again."""
 
     def __init__(self, sink: KafkaSink):
         self.sink = sink
 
-    def __call__(self, parts: tuple[Arrived, ...], number: int) -> None:
-        for group in by_schema(parts):
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
+        for group in group_by_schema(parts):
             self.sink.write(union(group), QUERY)
 
 
-class Letters:
+class DeadLetterSink:
     """Writes dead letters as lines of JSON, each trigger once."""
 
     def __init__(self, folder: str):
         self.folder = folder
-        self.files, self.root = filesystem(folder)
+        self.files, self.root = open_filesystem(folder)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         dead = batch.where(F.col(PART) == DEAD_PART).select(F.col(ANSWERS).cast("string").alias("value")).toArrow()
-        path = f"{self.root}/{prefix(number)}.jsonl"
+        path = f"{self.root}/{trigger_prefix(number)}.jsonl"
         if dead.num_rows:
             self.files.create_dir(self.root, recursive=True)
             with self.files.open_output_stream(f"{path}.partial") as target:
@@ -251,29 +253,29 @@ class Letters:
             self.files.move(f"{path}.partial", path)
 
 
-def names_of(parts: Sequence[Part]) -> list[str]:
+def query_names(parts: Sequence[AnswerPart]) -> list[str]:
     """The queries that parts answer."""
     return [asked.name for part in parts for asked in part.stage.queries]
 
 
-def prefix(number: int) -> str:
+def trigger_prefix(number: int) -> str:
     """How the files of a trigger begin."""
     return f"trigger-{number:09d}-"
 
 
-def outlet_for(sink: Sink | KafkaSink | Receiver | Memory, identity: str, scan: str) -> Outlet:
+def make_stream_sink(sink: Sink | KafkaSink | Receiver | MemorySink, identity: str, scan: str) -> StreamSink:
     """The outlet of a sink for one scan."""
-    if isinstance(sink, Memory):
+    if isinstance(sink, MemorySink):
         return sink
     if isinstance(sink, KafkaSink):
-        return Topics(sink)
+        return KafkaTopicSink(sink)
     if callable(sink):
-        return Calling(sink)
+        return CallbackSink(sink)
     if sink.format == "noop":
-        return nowhere
+        return discard_answers
     if sink.format == "console":
-        return Calling(shown)
-    made = Folders(sink, identity, scan)
+        return CallbackSink(print_rows)
+    made = FileSink(sink, identity, scan)
     made.claim()
     return made
 
@@ -282,6 +284,6 @@ def require_free(sink: Sink | KafkaSink | Receiver, identity: str, names: Sequen
     """Raise where a stream of this identity cannot write its queries' files, before anything of it is kept."""
     if isinstance(sink, Sink) and sink.path is not None:
         try:
-            Folders(sink, identity, "").require_free(names)
+            FileSink(sink, identity, "").require_free(names)
         except (OSError, ValueError) as error:
             raise RunError(f"cannot write to '{sink.path}': {error}. Make the folder writable.") from error

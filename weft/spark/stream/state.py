@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessorHandle
 
-from weft.final.state.bucket import Bucket, Kept
+from weft.final.state.bucket import Bucket, BucketMemory
 from weft.final.state.form import from_bytes
 from weft.final.state.history import Blob
-from weft.final.state.open_slices import packed, unpacked
+from weft.final.state.open_slices import pack_pieces, unpack_pieces
+from weft.spark.session.connect import prepare_callback
+from weft.spark.session.package_zip import pickle_by_value, pickle_function
 from weft.spark.stream import processor as shell
-from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, Woven
-from weft.spark.session.connect import sendable
-from weft.spark.session.package_zip import pickled, ship_by_value
+from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, BucketPlan
 
 # What the operator sends: answers as bytes with the number of their part, and how many there are by window.
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
@@ -30,42 +30,43 @@ DEAD_PART, LATE_PART = -1, -2  # stand for a part where dead letters are, or lat
 Sent = tuple[int, int | None, int | None, int | None]
 
 
-def fold_buckets(packed: DataFrame, woven: tuple[Woven, ...]) -> DataFrame:
+def fold_buckets(packed: DataFrame, woven: tuple[BucketPlan, ...]) -> DataFrame:
     """The answers of every window as the watermark closes it."""
-    return over_state(packed, partial(Folder, woven))
+    return apply_processor(packed, partial(BucketHandler, woven))
 
 
-def over_state(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
+def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
     """What each bucket sends; `inside` makes, of the handle and its state, what takes packed rows and the watermark."""
-    ship_by_value(shell)
-    processor = shell.Shell(pickled(sendable(packed.sparkSession, inside)))
+    pickle_by_value(shell)
+    processor = shell.BucketProcessor(pickle_function(prepare_callback(packed.sparkSession, inside)))
     return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
 
 
-class Folder:
+class BucketHandler:
     """Answers windows as slices come and as the watermark rises."""
 
-    def __init__(self, woven: tuple[Woven, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
-        self.handle, self.kept, self.blobs = handle, kept, Blobs(past)
+    def __init__(self, woven: tuple[BucketPlan, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.handle, self.kept, self.blobs = handle, kept, StateBlobs(past)
         self.home = {bucket: each.node for each in woven for bucket in each.buckets}
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new slices and answer."""
         table = pa.concat_tables(from_bytes(data) for frame in rows for data in frame[SLICES])
-        return posted(table.column(0)) if bucket == LETTERS else self.advance(bucket, table, watermark)
+        return dead_letter_frame(table.column(0)) if bucket == LETTERS else self.advance(bucket, table, watermark)
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Answer up to the watermark and keep what later answers need."""
         node, found = self.home[bucket], self.kept.get()
-        kept = None if found is None else recalled(*found)
+        kept = None if found is None else load_memory(*found)
         work = Bucket(node, self.blobs, kept, new, watermark * 1000)
-        yield from framed(work.answers(), {part.number: part.final.keys for part in node.parts},
-                          {part.number for part in node.parts if part.final.predicates})
+        yield from answer_frames(work.answers(), {part.number: part.final.keys for part in node.parts},
+                                 {part.number for part in node.parts if part.final.predicates})
         self.remember(work.keep(), kept, watermark, expired)
 
-    def remember(self, now: Kept | None, before: Kept | None, watermark: int, expired: int | None) -> None:
+    def remember(self, now: BucketMemory | None, before: BucketMemory | None, watermark: int,
+                 expired: int | None) -> None:
         """Keep what the bucket knows, and let Spark call at its next end; Spark itself ends an expired timer."""
-        due = None if now is None else moment(now.timer, watermark)
+        due = None if now is None else timer_millis(now.timer, watermark)
         old = before.timer if before else None
         if old is not None and old not in (due, expired):
             self.handle.deleteTimer(old)
@@ -75,21 +76,21 @@ class Folder:
             return
         if due != old or old == expired:
             self.handle.registerTimer(due)
-        self.kept.update((now.until, now.last, due, packed(now.waiting)))
+        self.kept.update((now.until, now.last, due, pack_pieces(now.waiting)))
 
 
-def recalled(until: int, last: int, timer: int, waiting: bytes) -> Kept:
+def load_memory(until: int, last: int, timer: int, waiting: bytes) -> BucketMemory:
     """What a bucket knew, out of Spark's state."""
-    return Kept(until, last, timer, tuple(unpacked(bytes(waiting))))
+    return BucketMemory(until, last, timer, tuple(unpack_pieces(bytes(waiting))))
 
 
-def moment(end: int, watermark: int) -> int:
+def timer_millis(end: int, watermark: int) -> int:
     """The millisecond to be called at for an end in microseconds: Spark calls when the watermark is past it."""
     due = -(-end // 1000)
     return due - 1 if due - 1 > watermark else due
 
 
-class Blobs:
+class StateBlobs:
     """A bucket's blobs in Spark's map state."""
 
     def __init__(self, state: Any):
@@ -113,26 +114,26 @@ class Blobs:
         self.state.clear()
 
 
-def framed(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
-           numbered: set[int]) -> Iterator[pd.DataFrame]:
+def answer_frames(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
+                  numbered: set[int]) -> Iterator[pd.DataFrame]:
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
     counts: dict[tuple[int, int, int], int] = {}
     sent: list[Sent] = []
-    page = Page()
+    page = TableBytes()
     for part, batch in answers:
-        count(counts, part, batch, keys[part], part in numbered)
+        count_answers(counts, part, batch, keys[part], part in numbered)
         page.add(batch)
         sent.append((part, None, None, None))
         if page.size > FRAME:
-            yield frame(sent, page)
-            sent, page = [], Page()
+            yield to_frame(sent, page)
+            sent, page = [], TableBytes()
     sent += [(part, window, predicate, size) for (part, window, predicate), size in counts.items()]
     if sent:
-        yield frame(sent, page)
+        yield to_frame(sent, page)
 
 
-def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
-          numbered: bool) -> None:
+def count_answers(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
+                  numbered: bool) -> None:
     """Add the answers of a batch to those of their window and predicate."""
     window = batch.column(0).to_numpy()
     predicate = batch.column(1 + keys).to_numpy() if numbered else np.zeros(len(window), np.int64)
@@ -144,17 +145,17 @@ def count(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBa
         counts[key] = counts.get(key, 0) + int(totals[place])
 
 
-def posted(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
+def dead_letter_frame(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
     """Rows that cannot be used as rows for Spark."""
-    page, held = Page(), 0
+    page, held = TableBytes(), 0
     for place, letter in enumerate(letters, 1):
         page.write(letter.as_py().encode())
         if page.size > FRAME or place == len(letters):
-            yield frame([(DEAD_PART, None, None, 1)] * (place - held), page)
-            page, held = Page(), place
+            yield to_frame([(DEAD_PART, None, None, 1)] * (place - held), page)
+            page, held = TableBytes(), place
 
 
-class Page:
+class TableBytes:
     """The bytes of several tables one after another."""
 
     def __init__(self) -> None:
@@ -184,7 +185,7 @@ class Page:
         return pa.Array.from_buffers(pa.binary(), size, [there, ends, self.sink.getvalue()])
 
 
-def frame(rows: list[Sent], page: Page) -> pd.DataFrame:
+def to_frame(rows: list[Sent], page: TableBytes) -> pd.DataFrame:
     """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise; the tables of a
     page belong to the first of them."""
     columns = list(zip(*rows, strict=True))

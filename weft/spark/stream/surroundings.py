@@ -10,7 +10,7 @@ from warnings import warn
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError, StreamWarning
-from weft.io.arrivals import Arrival
+from weft.io.arrivals import StreamInput
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 
@@ -23,7 +23,7 @@ AS_IT_WAS = "as it was, or give this start a checkpoint and a sink of its own."
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class StreamEnvironment:
     """Where each source lies and where answers go, None where nobody knows or nothing is kept; settings and the zone.
     """
 
@@ -32,7 +32,7 @@ class Surroundings:
     settings: Mapping[str, str]
     zone: str
 
-    def require_same(self, path: str, now: Surroundings, times: Sequence[str]) -> None:
+    def require_same(self, path: str, now: StreamEnvironment, times: Sequence[str]) -> None:
         """Raise where a start from the checkpoint at `path` would mix answers of two kinds or places."""
         for name, place in now.sources.items():
             before = self.sources.get(name)
@@ -63,12 +63,12 @@ class Surroundings:
              stacklevel=6)  # the caller of loom.start
 
 
-def surroundings_of(spark: SparkSession, arrivals: Iterable[Arrival], sink: Any) -> Surroundings:
+def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: Any) -> StreamEnvironment:
     """What surrounds a stream that starts now."""
     set_ones = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith(LEGACY)}
     settings = {**set_ones, **{name: str(spark.conf.get(name)).lower() for name in SETTINGS}}
-    return Surroundings({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), settings,
-                        str(spark.conf.get(ZONE)))
+    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), settings,
+                             str(spark.conf.get(ZONE)))
 
 
 def place_of(sink: Any) -> str | None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.catalog.store import Store
 from weft.errors import RunError
-from weft.io.files import entries, filesystem, read_json, write_json
+from weft.io.files import list_entries, open_filesystem, read_json, write_json
 from weft.io.formats import KAFKA
 from weft.io.kafka import KafkaSink
 from weft.io.places import Place, is_at_or_above, overlap, place_of, place_of_uri, reads
@@ -18,7 +18,7 @@ from weft.io.sinks import Sink
 from weft.io.sources import Files
 from weft.io.writable import refuse_unwritable
 from weft.model.query import Query
-from weft.model.workload import Bound
+from weft.model.workload import BoundQuery
 from weft.spark.batch.run import QUERY
 from weft.spark.write.owned import require_replaceable
 from weft.spark.write.staging import recover
@@ -37,26 +37,27 @@ class Input:
     files: tuple[Place, ...]
 
 
-def inputs_of(workload: Iterable[Bound], origins: Mapping[str, Files], frames: Mapping[str, DataFrame]) -> list[Input]:
+def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, Files],
+                frames: Mapping[str, DataFrame]) -> list[Input]:
     """What the sources of queries read."""
     names = dict.fromkeys(bound.query.source for bound in workload)
     paths = {name: origins[name].path if name in origins else None for name in names}
-    return [Input(name, paths[name], files_of(frames[name])) for name in names]
+    return [Input(name, paths[name], input_files(frames[name])) for name in names]
 
 
-def files_of(frame: DataFrame) -> tuple[Place, ...]:
+def input_files(frame: DataFrame) -> tuple[Place, ...]:
     """The files that a source reads now, as far as Spark knows any."""
     return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
 
 
-def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[Bound], inputs: Sequence[Input],
+def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
               store: Store | None) -> None:
     """Raise where a run would replace anything but earlier results of its queries; recover what killed runs left."""
     if sink.path is None:
         return
-    require_outputs(spark, sink.format, queries_of(workload))
-    require_queries(sink.path, workload, inputs, {"the store": folder_of(store)})
-    files, root = filesystem(sink.path)
+    require_outputs(spark, sink.format, list_queries(workload))
+    require_queries(sink.path, workload, inputs, {"the store": store_folder(store)})
+    files, root = open_filesystem(sink.path)
     try:
         require_folder(files, root, sink.path)
         recover(files, root)
@@ -66,20 +67,20 @@ def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[Bound], inputs
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
 
 
-def guard_stream(spark: SparkSession, sink: object, workload: Sequence[Bound], inputs: Sequence[Input],
+def guard_stream(spark: SparkSession, sink: object, workload: Sequence[BoundQuery], inputs: Sequence[Input],
                  checkpoint: str, letters: str, store: Store | None) -> None:
     """Raise where what a stream writes would lie in a source, or two things that it writes in one another."""
     if isinstance(sink, Sink | KafkaSink):
-        require_outputs(spark, sink.format if isinstance(sink, Sink) else KAFKA.name, queries_of(workload))
+        require_outputs(spark, sink.format if isinstance(sink, Sink) else KAFKA.name, list_queries(workload))
     require_apart("the checkpoint would be written to", checkpoint, inputs, {})
     require_apart("dead letters would be written to", letters, inputs, {})
     refuse_letters(checkpoint, letters)
     if isinstance(sink, Sink) and sink.path is not None:
-        others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": folder_of(store)}
+        others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": store_folder(store)}
         require_queries(sink.path, workload, inputs, others)
 
 
-def queries_of(workload: Iterable[Bound]) -> list[Query]:
+def list_queries(workload: Iterable[BoundQuery]) -> list[Query]:
     """The queries of a workload."""
     return [bound.query for bound in workload]
 
@@ -91,7 +92,7 @@ def require_outputs(spark: SparkSession, format: str, queries: Iterable[Query]) 
         refuse_unwritable(query, format, QUERY, sensitive)
 
 
-def require_queries(sink: str, workload: Sequence[Bound], inputs: Sequence[Input],
+def require_queries(sink: str, workload: Sequence[BoundQuery], inputs: Sequence[Input],
                     others: Mapping[str, str | None]) -> None:
     """Raise where the folders of queries cannot be side by side, or overlap with what is read or written besides."""
     names = [bound.query.name for bound in workload]
@@ -101,7 +102,7 @@ def require_queries(sink: str, workload: Sequence[Bound], inputs: Sequence[Input
     refuse_files(sink, names, inputs)
 
 
-def folder_of(store: Store | None) -> str | None:
+def store_folder(store: Store | None) -> str | None:
     """The folder of a store."""
     return str(store.catalog.path.absolute().parent) if store else None
 
@@ -170,12 +171,12 @@ def claim_letters(checkpoint: str, letters: str, identity: str, new: bool) -> No
     """Mark a folder of dead letters as a stream's, or raise where it is another's: their files have the same names."""
     if is_at_or_above(place_of(checkpoint), place_of(letters)):
         return
-    files, root = filesystem(letters)
+    files, root = open_filesystem(letters)
     try:
         found = read_json(files, f"{root}/{OWNER}")
         if found is None:
             # Before there were marks a stream wrote here without; only one that goes on may have.
-            taken = new and any(info.base_name.startswith("scan-") for info in entries(files, root))
+            taken = new and any(info.base_name.startswith("scan-") for info in list_entries(files, root))
             files.create_dir(root, recursive=True)
             found = {"stream": None if taken else identity}
             if not taken:

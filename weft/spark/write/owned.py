@@ -8,7 +8,7 @@ from os.path import islink
 from pyarrow import fs
 
 from weft.errors import RunError
-from weft.io.files import entries, exists, read_json, write_json
+from weft.io.files import list_entries, path_exists, read_json, write_json
 
 # Spark and others pass over names that begin with `_`; without a suffix no pattern such as *.json finds it either.
 MARK = "_weft_result"
@@ -40,7 +40,7 @@ def require_replaceable(files: fs.FileSystem, folder: str, query: str) -> None:
     if files.type_name == "local" and islink(folder):
         raise RunError(f"query '{query}' would replace '{folder}', which is a link: remove the link, or choose the "
                        "folder that it leads to as the sink.")
-    if exists(files, folder):
+    if path_exists(files, folder):
         require_result(files, folder, folder, query)
 
 
@@ -49,20 +49,20 @@ def require_result(files: fs.FileSystem, folder: str, place: str, query: str) ->
     what, mend = f"query '{query}' would replace '{place}'", "Choose another sink, or move or delete it."
     if files.get_file_info(folder).type != fs.FileType.Directory:
         raise RunError(f"{what}, a file that Weft did not write. {mend}")
-    found, mark = entries(files, folder), read_mark(files, folder)
+    found, mark = list_entries(files, folder), read_mark(files, folder)
     if mark.get("stream"):
         raise RunError(f"{what}, which holds the answers of a stream. {mend}")
     if mark.get("query") != query or not mark.get("run"):
         if found:
             raise RunError(f"{what}, a folder that Weft did not write, or that an older version wrote. {mend}")
         return
-    strange = stranger(found, mark.get("files", ()))
+    strange = find_stranger(found, mark.get("files", ()))
     if strange:
         raise RunError(f"{what}, and '{strange}' in it was not written by Weft. Move that elsewhere, or choose another "
                        "sink.")
 
 
-def stranger(found: Iterable[fs.FileInfo], names: Iterable[str]) -> str | None:
+def find_stranger(found: Iterable[fs.FileInfo], names: Iterable[str]) -> str | None:
     """The name of something in a folder of results that is none of its files."""
     own = {MARK, "_SUCCESS", *names}
     allowed = {*own, *(f".{name}.crc" for name in own), f"{MARK}.partial", *LITTER}
@@ -75,7 +75,7 @@ def stranger(found: Iterable[fs.FileInfo], names: Iterable[str]) -> str | None:
 def require_stream(files: fs.FileSystem, folder: str, query: str, stream: str, claimed: bool) -> None:
     """Raise where a stream would add to a folder that is not its own; in a sink that is `claimed` an older version
     wrote no marks."""
-    found, mark = contents(files, folder, query), read_mark(files, folder)
+    found, mark = result_files(files, folder, query), read_mark(files, folder)
     if not found or mark.get("stream") == stream:
         return
     old = claimed and not mark and all(info.base_name.startswith(("trigger-", ".trigger-")) for info in found)
@@ -85,8 +85,8 @@ def require_stream(files: fs.FileSystem, folder: str, query: str, stream: str, c
                        "sink, or move or delete the folder.")
 
 
-def contents(files: fs.FileSystem, folder: str, query: str) -> list[fs.FileInfo]:
+def result_files(files: fs.FileSystem, folder: str, query: str) -> list[fs.FileInfo]:
     """What lies in a folder that a stream adds to; raises where it is a file."""
     if files.get_file_info(folder).type == fs.FileType.File:
         raise RunError(f"query '{query}' would be written to '{folder}', which is a file. Choose another sink.")
-    return [info for info in entries(files, folder) if info.base_name not in LITTER]
+    return [info for info in list_entries(files, folder) if info.base_name not in LITTER]

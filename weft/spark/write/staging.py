@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from weft.io.files import entries, exists, holds_anything, move_folder
+from weft.io.files import holds_anything, list_entries, move_folder, path_exists
 from weft.spark.batch.run import QUERY
 from weft.spark.write.owned import MARK, mark_result, read_mark, require_replaceable, require_result
 
@@ -58,8 +58,8 @@ class Staging:
 
     def written(self) -> dict[str, str]:
         """The folders of results that are not in place yet, by query."""
-        groups = [info.path for info in entries(self.files, self.folder) if info.base_name.isdigit()]
-        found = [info for group in groups for info in entries(self.files, group)]
+        groups = [info.path for info in list_entries(self.files, self.folder) if info.base_name.isdigit()]
+        found = [info for group in groups for info in list_entries(self.files, group)]
         return {info.base_name.removeprefix(f"{QUERY}="): info.path for info in found
                 if info.base_name.startswith(f"{QUERY}=")}
 
@@ -67,7 +67,7 @@ class Staging:
         """Mark each query's folder and move it into place; if one move fails, all that lay there before comes back."""
         written = self.written()
         for query in queries:
-            names = [info.base_name for info in entries(self.files, written[query])]
+            names = [info.base_name for info in list_entries(self.files, written[query])]
             mark_result(self.files, written[query], query, self.run, names)
             require_replaceable(self.files, self.place(query), query)
         self.files.create_dir(f"{self.folder}/old", recursive=True)
@@ -92,7 +92,7 @@ class Staging:
         """Make a query's place what it was before."""
         if read_mark(self.files, self.place(query)).get("run") == self.run:
             self.files.delete_dir(self.place(query))
-        if exists(self.files, self.old(query)) and not self.is_taken(query):
+        if path_exists(self.files, self.old(query)) and not self.is_taken(query):
             move_folder(self.files, self.old(query), self.place(query), MARK)
 
     def is_taken(self, query: str) -> bool:
@@ -103,15 +103,15 @@ class Staging:
 
     def remove(self) -> None:
         """Remove the folder, unless something waits in it that could not be put back."""
-        if not entries(self.files, f"{self.folder}/old"):
+        if not list_entries(self.files, f"{self.folder}/old"):
             self.delete()
 
     def delete(self) -> None:
         """Remove the folder with all that is in it, the lock last: without it nobody would know whose the rest is."""
-        for info in entries(self.files, self.folder):
+        for info in list_entries(self.files, self.folder):
             if info.type == fs.FileType.Directory:
                 self.files.delete_dir(info.path)
-        if exists(self.files, self.folder):
+        if path_exists(self.files, self.folder):
             self.files.delete_dir(self.folder)
 
 
@@ -134,9 +134,9 @@ def staged(files: fs.FileSystem, root: str) -> Iterator[Staging]:
 
 def recover(files: fs.FileSystem, root: str) -> None:
     """Put back what runs that were killed have moved aside, and remove what they left."""
-    for info in entries(files, root):
+    for info in list_entries(files, root):
         found = re.fullmatch(rf"{PREFIX}([0-9a-f]{{32}})", info.base_name)
-        if found and exists(files, f"{info.path}/{LOCK}"):
+        if found and path_exists(files, f"{info.path}/{LOCK}"):
             recover_one(Staging(files, root, found[1]))
 
 
@@ -147,7 +147,7 @@ def recover_one(staging: Staging) -> None:
         return
     try:
         unpublished = staging.written()
-        for info in entries(staging.files, f"{staging.folder}/old"):
+        for info in list_entries(staging.files, f"{staging.folder}/old"):
             if info.base_name in unpublished:
                 staging.put_back(info.base_name)
             else:  # the new results are in place
@@ -164,7 +164,7 @@ def locked(staging: Staging) -> IO[bytes] | None:
     """The lock of a staging folder, or None where its run holds it or files cannot be locked."""
     path = f"{staging.folder}/{LOCK}"
     if staging.files.type_name != "local" or fcntl is None:
-        if not exists(staging.files, path):
+        if not path_exists(staging.files, path):
             staging.files.open_output_stream(path).close()
         return None
     lock = open(path, "ab")  # noqa: SIM115 - it is held for as long as the run lasts
