@@ -128,7 +128,8 @@ def shown(case: Case, verdict: Verdict) -> str:
 def table_lines(case: Case) -> list[str]:
     """The table with those columns that the queries name."""
     used = {place[2].partition(".")[0] for text in pieces(case) for place in PLACE.finditer(text) if not place[1]}
-    roles = [role for role in COLUMNS if role in used | {"ts"}]
+    words = {case.names.get(role, role).lower() for role in used | {"ts"}}  # with those that differ in case alone
+    roles = [role for role in COLUMNS if case.names.get(role, role).lower() in words]
     rows = [tuple(row[role] for role in roles) for row in rows_of(case.shape)]
     columns = dict(zip(COLUMNS, split_ddl(ddl(case)), strict=True))
     shown = ",\n    ".join(map(plain, rows))
