@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType
 
 # sqlglot turns known functions into its own nodes and writes them back in its own words (to_timestamp
 # becomes CAST, log10 becomes LOG(10, x)). Equal answers need the user's own words, so only the
@@ -15,16 +16,40 @@ from sqlglot.parsers.spark import SparkParser
 SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM")
 
 
+# sqlglot reads 5L as 5::L. To Spark it is a literal, and a decimal's precision hangs on whether its neighbour is one.
+SUFFIX = "suffix"
+SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
+
+
+def cast_or_suffix(parser: SparkParser, this: exp.Expr, to: exp.Expr) -> exp.Expr:
+    """A cast by `::`, which remembers the suffix of a number if it was written as one."""
+    cast = SparkParser.COLUMN_OPERATORS[TokenType.DCOLON](parser, this, to)  # type: ignore[misc]
+    if parser._prev.text.upper() in SUFFIXES:
+        cast.meta[SUFFIX] = parser._prev.text
+    return cast
+
+
 class VerbatimParser(SparkParser):
-    """Spark's parser that knows no function by name."""
+    """Spark's parser that knows no function by name, and numbers by their suffix."""
+
+    COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {**SparkParser.COLUMN_OPERATORS, TokenType.DCOLON: cast_or_suffix}
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTION_PARSERS[name] for name in SPECIAL}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
 
+def write_cast(generator: SparkGenerator, node: exp.TryCast) -> str:
+    """A cast, or a number with its suffix as it was written."""
+    if suffix := node.meta.get(SUFFIX):
+        return f"{node.this.name}{suffix}"
+    return SparkGenerator.TRANSFORMS[exp.TryCast](generator, node)
+
+
 class VerbatimGenerator(SparkGenerator):
-    """Spark's generator that keeps three things sqlglot would write otherwise."""
+    """Spark's generator that keeps four things sqlglot would write otherwise."""
+
+    TRANSFORMS: ClassVar[dict[Any, Any]] = {**SparkGenerator.TRANSFORMS, exp.TryCast: write_cast}
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
         """A typed literal as it was written: as a cast, DATE 'epoch' would lose its meaning."""

@@ -55,7 +55,11 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
     table = refuse_table(words, select, tokens)
     schema = _source(words, table, sources)
     scope = Scope(words, schema, schema.fold(table.alias_or_name), spelled)
-    return _read(scope, select, tokens, table, trusted(nodes) and precise(nodes, tokens, schema.types.values()))
+    sure = trusted(nodes) and precise(nodes, tokens, schema.types.values())
+    if spelled and not sure:
+        raise words.refused(table, "Weft may read this SQL otherwise than Spark, which has no such window to ask.",
+                            "Write the window as window(time, '10 minutes', '2 minutes') in GROUP BY.")
+    return _read(scope, select, tokens, table, sure)
 
 
 def _tokens(text: Text) -> list[Token]:
@@ -80,9 +84,10 @@ def _select(text: Text, tokens: list[Token]) -> exp.Select:
 
 
 def _source(text: Text, table: exp.Table, sources: Mapping[str, SourceSchema]) -> SourceSchema:
-    """The registered source that FROM names, in any case."""
+    """The registered source that FROM names, in any case unless that matters in the session."""
     name = ".".join(part.name for part in table.parts)
-    found = sources.get(name) or next((sources[key] for key in sources if key.lower() == name.lower()), None)
+    alike = (source for key, source in sources.items() if source.fold(key) == source.fold(name))
+    found = sources.get(name) or next(alike, None)
     if found is None:
         near = get_close_matches(name.lower(), [key.lower() for key in sources], 1, 0.5)
         names = next((key for key in sources if key.lower() in near), None)

@@ -8,6 +8,8 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from weft.sql.dialect import SUFFIX
+
 TRUSTED: frozenset[type[exp.Expr]] = frozenset((
     exp.Add, exp.Alias, exp.And, exp.Anonymous, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr,
     exp.BitwiseXor, exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.DataType, exp.DataTypeParam,
@@ -34,8 +36,8 @@ ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 
 
 def precise(nodes: Iterable[exp.Expr], tokens: Sequence[Token], kinds: Iterable[str]) -> bool:
-    """Whether no number such as 5L, which sqlglot reads as a cast, nor +5, whose sign it drops, can stand beside a
-    decimal: the precision of a decimal's product depends on whether the other side is a literal."""
+    """Whether neither a cast of a number nor +5, whose sign sqlglot drops, can stand beside a decimal: the precision of
+    a decimal's product depends on whether the other side is a literal."""
     if not any("decimal" in kind for kind in kinds):
         return True
     signs = (b.token_type == TokenType.PLUS and a.token_type in BEFORE_SIGN for a, b in pairwise(tokens))
@@ -45,7 +47,8 @@ def precise(nodes: Iterable[exp.Expr], tokens: Sequence[Token], kinds: Iterable[
 
 def _cast_number(node: exp.Expr) -> bool:
     inner = node.this if isinstance(node, (exp.Neg, exp.Paren)) else node
-    return isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string
+    number = isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string
+    return number and SUFFIX not in inner.meta
 
 
 def _sure(node: exp.Expr) -> bool:

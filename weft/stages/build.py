@@ -137,7 +137,8 @@ def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Ite
     for plain, number in place:
         if plain in asking and (number is None or parent.predicates[number] in asking[plain]):
             sql, columns = merges[plain]
-            yield Column(plain, number, sql.format(*(place[column, number] for column in columns)))
+            # What orders several max_by is one column: its merge names no value, and not all of them are there.
+            yield Column(plain, number, sql.format(*(place.get((column, number)) for column in columns)))
 
 
 def wanted_columns(scan: Scan) -> dict[str, dict[str | None, None]]:
