@@ -15,7 +15,7 @@ from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
-from weft.catalog.outlook import PlanningSnapshot, find_snapshot, keep_snapshot, snapshot_key
+from weft.catalog.planning_snapshot import PlanningSnapshot, find_snapshot, keep_snapshot, snapshot_key
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
@@ -33,7 +33,7 @@ from weft.model.stages import PartialStage
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import BoundQuery, choose
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import break_down_plan
+from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
 from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
 from weft.spark.batch.verify import Verification, verify

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from tests.fixtures.java import JAVA
 from tests.harness.differential import collect, compare
 from weft import Loom, SourceError
-from weft.catalog import kept
+from weft.catalog import slice_caches as kept
 from weft.catalog.database import FILE, open_catalog
 from weft.errors import RunError
 from weft.spark.incremental import run as runs

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from weft.aggregates.monoid import ADD, COMOMENTS, MAX, MOMENTS, Monoid, State, types_of
-from weft.cost.figures import CalibrationTable, Point, kind_of
+from weft.cost.calibration_table import CalibrationTable, Point, kind_of
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm
 

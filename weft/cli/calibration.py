@@ -14,7 +14,7 @@ from rich.text import Text
 from weft.calibrate import kernels as measuring
 from weft.calibrate.kernels import Progress
 from weft.cli.output import Output
-from weft.cost.figures import (
+from weft.cost.calibration_table import (
     CalibrationTable,
     FiguresWarning,
     Found,

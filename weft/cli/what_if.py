@@ -18,8 +18,8 @@ from weft.cli.windows import Given, read_windows
 from weft.cost.model import Model, PaperModel, SparkModel, find_technique
 from weft.errors import PlanError
 from weft.model.edges import Density
-from weft.optimize.account import CostBreakdown, break_down, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.base import Optimizer
+from weft.optimize.cost_breakdown import CostBreakdown, break_down, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.plan import solve
 from weft.optimize.problem import Problem
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from weft.cost.figures import current_figures
+from weft.cost.calibration_table import current_figures
 from weft.cost.spark import SparkCosts
 from weft.cost.techniques import TECHNIQUES, Members, Technique, larger
 from weft.errors import PlanError

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import MONOIDS, Monoid
-from weft.cost.figures import CalibrationTable, current_figures, kind_of
+from weft.cost.calibration_table import CalibrationTable, current_figures, kind_of
 from weft.errors import PlanError
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm, Types

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyarrow import fs
 
-from weft.catalog.kept import File
+from weft.catalog.slice_caches import File
 from weft.errors import RunError
 
 

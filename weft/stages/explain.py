@@ -8,7 +8,7 @@ from weft.model.edges import Density, composite_slide
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.stages import FinalStage
 from weft.model.window import TIME, Window, measured
-from weft.optimize.account import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
+from weft.optimize.cost_breakdown import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.stages.build import ScanStages, TreeStages
 from weft.stages.picture import page, picture

@@ -10,7 +10,7 @@ from weft.cost.model import SparkModel
 from weft.model.query import Call, Output, Query
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
-from weft.optimize.account import break_down_plan
+from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload
 from weft.sql.identity import Expressions
 from weft.stages.build import build, projection

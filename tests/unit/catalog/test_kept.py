@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from weft.catalog import kept
+from weft.catalog import slice_caches as kept
 from weft.catalog.database import open_catalog
-from weft.catalog.kept import (
+from weft.catalog.slice_caches import (
     File,
     Generation,
     begin_generation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.catalog.database import open_catalog
-from weft.catalog.outlook import PlanningSnapshot, find_snapshot, keep_snapshot, snapshot_key
+from weft.catalog.planning_snapshot import PlanningSnapshot, find_snapshot, keep_snapshot, snapshot_key
 from weft.model.statistics import Statistics
 
 

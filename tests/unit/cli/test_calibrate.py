@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from weft.calibrate import kernels as measuring
 from weft.cli.main import app
-from weft.cost import figures
-from weft.cost.figures import default_figures
+from weft.cost import calibration_table as figures
+from weft.cost.calibration_table import default_figures
 from weft.final.algorithms import ALGORITHMS
 
 Weft = Callable[..., Result]
@@ -129,7 +129,7 @@ def test_an_interrupt_leaves_nothing_behind(weft: Weft, kept: Path, monkeypatch:
 def test_other_commands_say_on_one_line_that_the_figures_are_broken(tmp_path: Path) -> None:
     (tmp_path / "weft").mkdir()
     (tmp_path / "weft" / "figures.json").write_text("{")
-    code = ("from weft.cli.output import reporting; from weft.cost.figures import current_figures\n"
+    code = ("from weft.cli.output import reporting; from weft.cost.calibration_table import current_figures\n"
             "with reporting(False, False): current_figures(), current_figures()")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

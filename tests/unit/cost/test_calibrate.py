@@ -6,7 +6,7 @@ import pytest
 
 from weft.calibrate import kernels as module
 from weft.calibrate.kernels import SPANS, calibrate
-from weft.cost.figures import CalibrationTable, from_json
+from weft.cost.calibration_table import CalibrationTable, from_json
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import LINEAR, TABLED
 

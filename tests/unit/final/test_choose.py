@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoid import ADD, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
-from weft.cost.figures import CalibrationTable, default_figures, kind_of
+from weft.cost.calibration_table import CalibrationTable, default_figures, kind_of
 from weft.errors import PlanError
 from weft.final import choose as module
 from weft.final.algorithms import ALGORITHMS, recalc

@@ -13,7 +13,7 @@ from weft.cost.techniques import TECHNIQUES
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import break_down, break_down_plan
+from weft.optimize.cost_breakdown import break_down, break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
 from weft.optimize.problem import Problem, price_groups
 

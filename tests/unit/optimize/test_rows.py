@@ -15,7 +15,7 @@ from weft.model.query import Call, Output, Query
 from weft.model.window import Window, rows_window
 from weft.model.workload import BoundQuery
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import break_down_plan
+from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.groupings import may_derive
 from weft.optimize.plan import find_optimizer, plan_workload
 from weft.stages.build import build, projection

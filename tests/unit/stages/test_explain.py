@@ -13,7 +13,7 @@ from weft.model.query import Call, Output, Query
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
 from weft.optimize import OPTIMIZERS
-from weft.optimize.account import break_down_plan
+from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
 from weft.stages.build import build, projection
 from weft.stages.explain import Explanation

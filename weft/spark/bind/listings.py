@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from weft.catalog.kept import File
+from weft.catalog.slice_caches import File
 from weft.errors import SourceError
 from weft.io.listing import listed_files
 from weft.io.sources import Files

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from weft.catalog.database import Catalog
-from weft.catalog.kept import (
+from weft.catalog.slice_caches import (
     File,
     Generation,
     SliceCache,

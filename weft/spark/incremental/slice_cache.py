@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from weft.aggregates.component import merging
 from weft.catalog.database import Catalog
-from weft.catalog.kept import LEASE, expired_generations, forget_generation, known_columns
+from weft.catalog.slice_caches import LEASE, expired_generations, forget_generation, known_columns
 from weft.errors import RunError
 from weft.model.stages import Column, PartialStage
 from weft.spark.session.session import temporary_settings

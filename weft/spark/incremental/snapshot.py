@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from weft.catalog.kept import File
+from weft.catalog.slice_caches import File
 from weft.catalog.store import Store
 from weft.errors import RunError, SourceError
 from weft.io.formats import is_remote
