@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.aggregates.monoid import ADD, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
-from weft.cost import figures as module
+from weft.cost import calibration_table as module
 from weft.cost.calibration_table import (
     CalibrationTable,
     FiguresWarning,
