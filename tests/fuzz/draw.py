@@ -60,10 +60,12 @@ def draw_settings(rng: random.Random) -> dict[str, str]:
 
 
 def draw_shape(rng: random.Random, kind: str) -> Shape:
-    """From empty to a few hundred rows, seconds to months, before and after 1970; streams have some rows."""
+    """From empty to a few hundred rows, seconds to months, before and after 1970; streams have some rows, and none before
+    1970, which go to the dead letters there."""
     rows = rng.choice((40, 120)) if kind == "stream" else rng.choice((0, 1, 2, 7, 40, 120, 120, 300))
     span = rng.choice((10, 40, 300)) if kind == "stream" else rng.choice((1, 10, 300, 7_200, 90_000, 4_000_000))
-    origin = rng.choice((1_700_000_000,) * 4 + (1_711_846_000, -9_000_000_000, -86_400, -3, 0))
+    early = () if kind == "stream" else (-9_000_000_000, -86_400, -3)
+    origin = rng.choice((1_700_000_000,) * 4 + (1_711_846_000, 0, *early))
     return Shape(rows, span, origin, rng.choice((1, 3, 40)), rng.choice((0.0, 0.1, 0.6)), rng.choice((0.0, 0.0, 0.15)),
                  rng.random() < 0.4 and kind != "stream", rng.getrandbits(32))
 

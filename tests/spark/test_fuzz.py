@@ -16,7 +16,7 @@ from tests.fuzz.script import shown
 SEED = 12
 # How many cases of each kind are drawn unless `--cases` says otherwise; streams take longest.
 CASES = {"batch": 8, "sink": 2, "incremental": 2, "stream": 2}
-MORE = 4  # so many times as many with --all
+MORE = 2  # so many times as many with --all
 
 
 @pytest.mark.parametrize("kind", CASES)

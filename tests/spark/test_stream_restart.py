@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.test_stream import TRADES, drop, trade
-from weft import Loom
+from weft import Loom, SettingError
 from weft.errors import RunError
 
 FIRST = {
@@ -53,8 +53,11 @@ def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_p
         first.start(place, {"format": "csv", "path": str(tmp_path / "elsewhere")})
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(RunError, match=r"made with spark.sql.ansi.enabled true, and in this session it is false"):
+        with pytest.raises(SettingError, match=r"was true and is false now"):
             first.start(place, sink)
+        other = loom_over(spark, tmp_path / "in", FIRST)
+        with pytest.raises(RunError, match=r"made with spark.sql.ansi.enabled true, and in this session it is false"):
+            other.start(place, sink)
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
     changed = loom_over(spark, tmp_path / "in", {**FIRST, "high": FIRST["high"].replace("0.0", "1.0")})
