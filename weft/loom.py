@@ -21,7 +21,7 @@ from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
-from weft.io.arrivals import CORRUPT, StreamInput, parse_delay, refuse_own
+from weft.io.arrivals import StreamInput, parse_delay, refuse_own
 from weft.io.feeds import find_feed
 from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
@@ -136,7 +136,7 @@ class Loom:
         located = not feed and isinstance(data, str | PathLike)
         files = locate_files(str(data), format, options, schema is not None) if located else None
         frame, arriving = open_source(self.spark, name, files or feed or data, schema)
-        refuse_own(name, [column for column in frame.columns if feed is None or column != CORRUPT])
+        refuse_own(name, frame.columns)
         known = schema_of(name, frame, time, self._is_on("spark.sql.caseSensitive"))
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known

@@ -60,8 +60,8 @@ def draw_settings(rng: random.Random) -> dict[str, str]:
 
 
 def draw_shape(rng: random.Random, kind: str) -> Shape:
-    """From empty to a few hundred rows, seconds to months, before and after 1970; streams have some rows, and none before
-    1970, which go to the dead letters there."""
+    """From empty to a few hundred rows, seconds to months, before and after 1970; streams have some rows, and none that
+    would be dead letters because they are before 1970."""
     rows = rng.choice((40, 120)) if kind == "stream" else rng.choice((0, 1, 2, 7, 40, 120, 120, 300))
     span = rng.choice((10, 40, 300)) if kind == "stream" else rng.choice((1, 10, 300, 7_200, 90_000, 4_000_000))
     early = () if kind == "stream" else (-9_000_000_000, -86_400, -3)

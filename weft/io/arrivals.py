@@ -103,9 +103,9 @@ def dead_letter(rows: DataFrame, reason: Column) -> Column:
 
 
 def refuse_own(source: str, columns: Sequence[str]) -> None:
-    """Raise where a column has a name such as those that stand beside it here."""
+    """Raise where a column has a name such as those that stand beside it here; Weft's own reader of Kafka adds one."""
     for name in columns:
-        if name.lower().startswith(OWN):
+        if name.lower().startswith(OWN) and name != CORRUPT:
             raise SourceError(f"column '{name}' of source '{source}' begins with {OWN}, as Weft's own do: rename it.")
 
 
