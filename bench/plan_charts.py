@@ -7,7 +7,7 @@ from typing import Any
 
 from final_tables import pick, unique
 from plan_plots import Area, Line, picture
-from plan_tables import TITLES, VARIED, bare_speed, by_largest, mean, reckoned_speed, whole_speed
+from plan_tables import TITLES, VARIED, bare_speed, by_largest, estimated_speed, mean, whole_speed
 
 Record = dict[str, Any]
 Results = dict[str, Any]
@@ -102,19 +102,19 @@ def optimizations_chart(results: Results) -> str:
 
 
 def throughput_chart(results: Results) -> str:
-    """Measured against reckoned throughput, a point for each technique; on the dashed line they agree."""
+    """Measured against estimated throughput, a point for each technique; on the dashed line they agree."""
     areas = []
     for policy, figure in (("weave_share", "Fig. 22"), ("tri_weave", "Fig. 23")):
         plans = pick(results["plans"], policy=policy)
         for speed, about in ((whole_speed, "whole run"), (bare_speed, "cutting and folding only")):
-            spots = list(zip(by_largest(plans, reckoned_speed), by_largest(plans, speed), strict=True))
+            spots = list(zip(by_largest(plans, estimated_speed), by_largest(plans, speed), strict=True))
             lines = [Line(plan["technique"], [spot], TECHNIQUE[plan["technique"]])
                      for plan, spot in zip(plans, spots, strict=True)]
             least = min(value for spot in spots for value in spot)
             lines.insert(0, Line("equal", [(least, least), (1.0, 1.0)], 4, dashed=True, marked=False))
             areas.append(Area(f"{figure}: {TITLES[policy]}, {about}", "1 / cost, by the largest",
                               "answers a second, by the largest", lines))
-    return picture("Reckoned and measured throughput (001 Fig. 22–23)", areas)
+    return picture("Estimated and measured throughput (001 Fig. 22–23)", areas)
 
 
 CHARTS: dict[str, Callable[[Results], str]] = {

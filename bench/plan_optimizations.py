@@ -3,7 +3,7 @@
     python bench/plan_optimizations.py [--quick]
 
 Rate 100, skew 0.7, overlaps up to 10, slides from the factors of 100,000. All variants make the same plan, so their
-pairs and probes are reckoned from one run that makes it; runs that end within the limit are timed too, and must have
+pairs and probes are estimated from one run that makes it; runs that end within the limit are timed too, and must have
 counted the same. One minute.
 """
 
@@ -50,7 +50,7 @@ class Bounded(PlainWeave):
 
 
 class Tally(PlainWeave):
-    """Weave Share with all savings, reckoning on the way what it would do with fewer."""
+    """Weave Share with all savings, estimating on the way what it would do with fewer."""
 
     def __init__(self, problem: Problem):
         super().__init__(problem, Savings())
@@ -127,7 +127,7 @@ def runs(size: int, late: set[str]) -> list[dict[str, Any]]:
 
 
 def seconds(windows: Sequence[Window], savings: Savings, counted: tuple[int, int]) -> float | None:
-    """The time of one variant, which must do what was reckoned; None if it is late."""
+    """The time of one variant, which must do what was estimated; None if it is late."""
     begun = time.thread_time()
     plain = Bounded(problem_of(windows, RATE), savings)
     try:

@@ -265,26 +265,26 @@ def percentile(values: Sequence[float], part: float) -> float:
 
 
 def throughput_sheets(results: Results) -> list[Sheet]:
-    """Reckoned throughput beside the measured, each by its optimizer's largest (001 Fig. 22, 23)."""
+    """Estimated throughput beside the measured, each by its optimizer's largest (001 Fig. 22, 23)."""
     return [throughput_sheet(policy, pick(results["plans"], policy=policy)) for policy in ("weave_share", "tri_weave")]
 
 
 def throughput_sheet(policy: str, plans: Sequence[Record]) -> Sheet:
     """One optimizer: a line for each technique."""
-    reckoned, whole, bare = (by_largest(plans, speed) for speed in (reckoned_speed, whole_speed, bare_speed))
+    estimated, whole, bare = (by_largest(plans, speed) for speed in (estimated_speed, whole_speed, bare_speed))
     rows = [[plan["technique"], str(plan["trees"]), digits(plan["cost"]), f"{a:.3f}", brief(whole_speed(plan)),
              f"{b:.3f}", brief(bare_speed(plan)), f"{c:.3f}"]
-            for plan, a, b, c in zip(plans, reckoned, whole, bare, strict=True)]
+            for plan, a, b, c in zip(plans, estimated, whole, bare, strict=True)]
     heads = ("technique", "trees", "cost", "1 / cost, by the largest", "answers a second", "by the largest",
              "cutting and folding only", "by the largest")
     figure = "Fig. 22" if policy == "weave_share" else "Fig. 23"
-    return Sheet(f"throughput {policy}", f"{TITLES[policy]}: reckoned and measured throughput ({figure})", heads, rows,
-                 (f"Reckoned and measured differ by {apart(reckoned, whole):.0%} of the largest on average, and the "
-                  f"orders agree in {agreement(reckoned, whole)} pairs of techniques; counting cutting and folding "
-                  f"only, by {apart(reckoned, bare):.0%}, and in {agreement(reckoned, bare)}.",))
+    return Sheet(f"throughput {policy}", f"{TITLES[policy]}: estimated and measured throughput ({figure})", heads, rows,
+                 (f"Estimated and measured differ by {apart(estimated, whole):.0%} of the largest on average, and the "
+                  f"orders agree in {agreement(estimated, whole)} pairs of techniques; counting cutting and folding "
+                  f"only, by {apart(estimated, bare):.0%}, and in {agreement(estimated, bare)}.",))
 
 
-def reckoned_speed(plan: Record) -> float:
+def estimated_speed(plan: Record) -> float:
     """The throughput of a plan by its cost."""
     return 1 / plan["cost"]
 

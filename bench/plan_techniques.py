@@ -3,7 +3,7 @@
     python bench/plan_techniques.py [--quick]
 
 The five experiments of Table 4, ten workloads each. The trees are counted again under other readings of the paper: real
-overlaps in place of whole ones, and the greedy over queries in place of kinds of equal edges. One minute.
+overlaps instead of whole ones, and the greedy over queries instead of kinds of equal edges. One minute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""001 Exp. 6 and 7 (Fig. 22, 23): what plans are reckoned to cost against the answers a second they give when run.
+"""001 Exp. 6 and 7 (Fig. 22, 23): what plans are estimated to cost against the answers a second they give when run.
 
     python bench/plan_throughput.py [--quick]
 
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def measured(policy: str, technique: str, rows: LocalRows, windows: Sequence[Window]) -> dict[str, Any]:
-    """One plan: what it is reckoned to cost, the seconds it takes, and how many answers it gives."""
+    """One plan: what it is estimated to cost, the seconds it takes, and how many answers it gives."""
     optimizer, (name, monoid) = OPTIMIZER[policy], RUN_BY[technique]
     problem = problem_of(windows, RATE, technique, optimizer.shared)
     groups = optimizer.group(problem)

@@ -191,7 +191,7 @@ class Loom:
         return check_plan(plan, workload, chosen.name)
 
     def measure(self, queries: Iterable[str] | None = None) -> dict[str, Statistics]:
-        """Count the rows, keys and time of every source the queries read, one pass a grouping; `plan` reckons with it.
+        """Count the rows, keys and time of every source the queries read, one pass a grouping; `plan` uses it.
 
         Without it a source is taken for 2 million rows of 1000 keys in 10 hours.
         """

@@ -102,8 +102,8 @@ def test_an_algorithm_is_forced_and_shown(weft: Weft) -> None:
 def test_an_optimizer_is_named_and_sources_are_measured(weft: Weft) -> None:
     plan = json.loads(weft("plan", "--optimizer", "no_share", "--measure", "--json").stdout)
     assert plan["optimizer"] == "no_share" and len(plan["scans"]) == len(QUERIES)
-    assert all(scan["reckoned_for"]["measured"] for scan in plan["scans"])
-    assert max(scan["reckoned_for"]["rows"] for scan in plan["scans"]) == 20_000
+    assert all(scan["estimated_for"]["measured"] for scan in plan["scans"])
+    assert max(scan["estimated_for"]["rows"] for scan in plan["scans"]) == 20_000
     result = weft("verify", "--query", "vwap", "-q", "range_2h", "--optimizer", "weave_share", "--json")
     assert result.exit_code == 0 and json.loads(result.stdout)["ok"] is True
 

@@ -131,6 +131,6 @@ def test_the_catalog_knows_the_lattice_and_its_sizes(spark, table, tmp_path):
     again = Loom(spark, store=tmp_path / "store")
     again.source("t", table, time="ts")
     ask(again, "fine", ("a", "b"), CALLS["merged"])
-    assert again.explain().to_dict()["scans"][0]["reckoned_for"] == {
+    assert again.explain().to_dict()["scans"][0]["estimated_for"] == {
         "rows": ROWS, "keys": 12, "hours": pytest.approx(0.267, abs=0.02), "measured": True, "sampled": False}
     again.close()

@@ -108,7 +108,7 @@ def test_measuring_a_small_source_shares_one_scan(loom, spark):
     found = small.measure()
     assert {s.rows for s in found.values()} == {ROWS} and sorted(s.keys for s in found.values()) == [2, 3]
     assert len(small.plan(optimizer="weave_share").scans) == 2
-    assert all(scan["reckoned_for"] == {**scan["reckoned_for"], "rows": ROWS, "measured": True}
+    assert all(scan["estimated_for"] == {**scan["estimated_for"], "rows": ROWS, "measured": True}
                for scan in small.explain().to_dict()["scans"])
     small.close()
 

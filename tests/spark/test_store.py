@@ -58,7 +58,7 @@ def catalog(tmp_path):
 
 def test_what_one_loom_leaves_the_next_one_finds(weave, catalog, tmp_path):
     first = weave()
-    assert first.explain().to_dict()["scans"][0]["reckoned_for"]["measured"] is False
+    assert first.explain().to_dict()["scans"][0]["estimated_for"]["measured"] is False
     report = first.run(sink=str(tmp_path / "out")).report
     assert {row["query"] for row in report} == set(QUERIES)
     found = {one.predicate: one for one in statistics(catalog)}
@@ -75,14 +75,14 @@ def test_what_one_loom_leaves_the_next_one_finds(weave, catalog, tmp_path):
     again = weave()
     again.run()
     assert len(plans(catalog)) == 1 and len(registrations(catalog)) == 3
-    source = again.explain().to_dict()["scans"][0]["reckoned_for"]
+    source = again.explain().to_dict()["scans"][0]["estimated_for"]
     assert (source["rows"], source["keys"], source["measured"]) == (300, 3, True)
 
 
 def test_what_is_measured_is_kept_and_recalled_by_meaning(weave, catalog):
     weave({"large": QUERIES["large"]}).measure()
     other = weave({"other": QUERIES["long"].replace("GROUP", "WHERE 150 < volume GROUP", 1)})
-    assert other.explain().to_dict()["scans"][0]["reckoned_for"]["rows"] == 149
+    assert other.explain().to_dict()["scans"][0]["estimated_for"]["rows"] == 149
     (one,) = statistics(catalog)
     assert one.origin == Origin.MEASURED and one.predicate == "volume > 150"
     assert plans(catalog) == [] and {r.plan for r in registrations(catalog)} == {None}

@@ -100,7 +100,7 @@ def begin_generation(catalog: Catalog, shelf: SliceCache) -> str:
 
 def commit_generation(catalog: Catalog, shelf: SliceCache, new: Generation, files: Iterable[File],
                       replaced: Collection[str]) -> bool:
-    """Make a written generation count, in place of others; False if the shelf is not as it was when it was taken.
+    """Make a written generation count, instead of others; False if the shelf is not as it was when it was taken.
 
     Two processes may have read the same new files: only the first of them adds what it made.
     """

@@ -58,7 +58,7 @@ OF = "source = ? AND predicate IS ? AND time = ? AND expression_set = ?"
 
 
 def keep_sizes(catalog: Catalog, grouping: Grouping, origin: Origin, sizes: Sizes, node: int | None = None) -> None:
-    """Put down the sizes of a grouping in place of those known in the same way."""
+    """Put down the sizes of a grouping instead of those known in the same way."""
     values = (grouping.source, grouping.predicate, grouping.time, grouping.expression_set, origin.value, node)
     with catalog.changing():
         catalog.change(f"DELETE FROM statistics WHERE {OF} AND origin = ? AND node IS ?", values)
@@ -79,7 +79,7 @@ def sizes_of(catalog: Catalog, grouping: Grouping) -> Sizes:
 
 
 def to_whole(sizes: Sizes) -> Statistics | None:
-    """The sizes as plans reckon with them, if all of them are known."""
+    """The sizes as plans estimate with them, if all of them are known."""
     if sizes.rows is None or sizes.keys is None or sizes.span is None:
         return None
     return Statistics(max(sizes.rows, 1.0), max(sizes.keys, 1.0), max(sizes.span, 1.0))

@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Reckoning:
+class Estimating:
     """The model to price with, what turns its unit into people's, and what it takes the source for."""
 
     model: Model
@@ -59,7 +59,7 @@ class Reply:
 
     given: Given
     optimizer: Optimizer
-    reckoning: Reckoning
+    estimating: Estimating
     account: CostBreakdown
     once: float
 
@@ -77,14 +77,14 @@ def answer(question: Question) -> Reply:
     except PlanError as error:
         raise wrong("--windows", error) from error
     optimizer = chosen_optimizer(question.optimizer)
-    reckoning = reckon(question, given)
-    problem = Problem(given.windows, reckoning.model, shared=optimizer.shared)
+    estimating = estimate(question, given)
+    problem = Problem(given.windows, estimating.model, shared=optimizer.shared)
     try:
         groups = solve(optimizer, problem)
     except PlanError as error:
         raise wrong("--optimizer", error) from error
-    found = break_down(problem, groups, reckoning.factor)
-    return Reply(given, optimizer, reckoning, found, problem.pricing.once * reckoning.factor)
+    found = break_down(problem, groups, estimating.factor)
+    return Reply(given, optimizer, estimating, found, problem.pricing.once * estimating.factor)
 
 
 def wrong(option: str, reason: object) -> typer.BadParameter:
@@ -92,7 +92,7 @@ def wrong(option: str, reason: object) -> typer.BadParameter:
     return typer.BadParameter(str(reason), param_hint=option)
 
 
-def reckon(question: Question, given: Given) -> Reckoning:
+def estimate(question: Question, given: Given) -> Estimating:
     """The model that the question names."""
     name = question.model or MODELS[0]
     if name not in MODELS:
@@ -102,7 +102,7 @@ def reckon(question: Question, given: Given) -> Reckoning:
 
 
 def refuse_others(question: Question, name: str) -> None:
-    """Refuses what the other model reckons with: it would change nothing, and the user thinks it does."""
+    """Refuses what the other model uses: it would change nothing, and the user thinks it does."""
     of_paper = {"--rate": question.rate, "--algorithm": question.algorithms or None}
     of_spark = {"--rows": question.rows, "--keys": question.keys, "--hours": question.hours}
     other, options = ("spark", of_spark) if name == "paper" else ("paper", of_paper)
@@ -111,7 +111,7 @@ def refuse_others(question: Question, name: str) -> None:
             raise wrong(option, f"this belongs to --model {other}, not to --model {name}.")
 
 
-def paper(question: Question, given: Given) -> Reckoning:
+def paper(question: Question, given: Given) -> Estimating:
     """Operations per unit of time, as the papers count them; a second is the unit where windows are durations."""
     if question.rate is None:
         raise wrong("--rate", "give the input rate: tuples per second where windows are durations, else per unit.")
@@ -122,17 +122,17 @@ def paper(question: Question, given: Given) -> Reckoning:
     except PlanError as error:
         raise wrong("--algorithm", error) from error
     facts = {"technique": name, "rate": rate, "unit": f"operations per {unit_of(given)}"}
-    return Reckoning(PaperModel(rate / given.ticks, technique), given.ticks, facts)
+    return Estimating(PaperModel(rate / given.ticks, technique), given.ticks, facts)
 
 
 def one_technique(names: Sequence[str]) -> str:
     """The technique asked for, or the papers' first."""
     if len(names) > 1:
-        raise wrong("--algorithm", "a plan of windows is reckoned with one technique only.")
+        raise wrong("--algorithm", "a plan of windows is priced with one technique only.")
     return names[0].strip() if names else TECHNIQUE
 
 
-def spark(question: Question, given: Given) -> Reckoning:
+def spark(question: Question, given: Given) -> Estimating:
     """Seconds on Spark, for a source of so many rows, keys and hours; plain numbers are seconds."""
     asked = {"rows": question.rows, "keys": question.keys, "hours": question.hours}
     facts = {name: positive(f"--{name}", default if asked[name] is None else asked[name])
@@ -140,7 +140,7 @@ def spark(question: Question, given: Given) -> Reckoning:
     span = facts["hours"] * 3600 * given.ticks
     model = SparkModel(facts["rows"] / span, facts["keys"], span)
     assumed = [name for name, value in asked.items() if value is None]
-    return Reckoning(model, span, {"technique": model.technique.name, "rate": facts["rows"] / facts["hours"] / 3600,
+    return Estimating(model, span, {"technique": model.technique.name, "rate": facts["rows"] / facts["hours"] / 3600,
                                    **facts, "assumed": assumed, "unit": "seconds for the whole span"})
 
 
@@ -159,10 +159,10 @@ def unit_of(given: Given) -> str:
 def to_dict(reply: Reply) -> dict[str, Any]:
     """The reply for machines."""
     found, given = reply.account, reply.given
-    facts = {key: tidy(value) if isinstance(value, float) else value for key, value in reply.reckoning.facts.items()}
+    facts = {key: tidy(value) if isinstance(value, float) else value for key, value in reply.estimating.facts.items()}
     return {
         "optimizer": reply.optimizer.name,
-        "model": reply.reckoning.model.name,
+        "model": reply.estimating.model.name,
         **facts,
         **plain_costs(found),
         "shared_partial_cost": tidy(reply.once),
@@ -179,7 +179,7 @@ def to_dict(reply: Reply) -> dict[str, Any]:
 def pages(reply: Reply) -> Iterator[RenderableType]:
     """All that people read: a row a tree, then sentences."""
     found, given = reply.account, reply.given
-    seconds = isinstance(reply.reckoning.model, SparkModel)
+    seconds = isinstance(reply.estimating.model, SparkModel)
     table = columns("tree", "windows", f"edges per {'second' if seconds else unit_of(given)}",
                     "ns per slice" if seconds else "Ω", "seconds" if seconds else "cost")
     for number, tree in enumerate(found.cost.trees, start=1):
@@ -196,19 +196,19 @@ def rate_text(rate: Density, ticks: int) -> str:
 
 
 def sentences(reply: Reply) -> Iterator[str]:
-    """What the plan costs, and what it was reckoned with."""
-    found, facts = reply.account, reply.reckoning.facts
+    """What the plan costs, and what it was estimated with."""
+    found, facts = reply.account, reply.estimating.facts
     size, trees = len(found.shares), len(found.cost.trees)
     made = f"{reply.optimizer.title}: {counted(size, 'query')} in {counted(trees, 'tree')}"
     yield (f"{made} for {found.cost.total:.6g} {facts['unit']}; No Share takes {found.no_share:.6g}, "
            f"Shared {found.shared:.6g}.")
     if reply.once:
         yield f"The one partial stage for all trees takes {reply.once:.6g} of that."
-    yield source_of(facts) if "rows" in facts else f"Reckoned for a rate of {facts['rate']:g}, {facts['technique']}."
+    yield source_of(facts) if "rows" in facts else f"Estimated for a rate of {facts['rate']:g}, {facts['technique']}."
 
 
 def source_of(facts: dict[str, Any]) -> str:
-    """The source that the Spark model reckons with."""
+    """The source that the Spark model uses."""
     assumed = f" ({', '.join(facts['assumed'])} assumed)" if facts["assumed"] else ""
-    return (f"Reckoned for {facts['rows']:,.0f} rows of {facts['keys']:,.0f} keys in {facts['hours']:g} h{assumed}, "
+    return (f"Estimated for {facts['rows']:,.0f} rows of {facts['keys']:,.0f} keys in {facts['hours']:g} h{assumed}, "
             "with one projection for all windows; plain numbers are seconds.")

@@ -43,7 +43,7 @@ class Model(Protocol):
 
     @property
     def technique(self) -> Technique:
-        """The final technique it reckons with."""
+        """The final technique it uses."""
 
     def apart(self) -> Pricing:
         """Every tree reads the source itself (Weave Share)."""
@@ -98,7 +98,7 @@ class SparkModel:
     length are made of it). A key has no more slices than rows: edges without a row before them make none. What folding
     and delivering answers costs is the same in any plan. `components` and `predicates` are how many a scan of all
     queries has: each predicate has slices of its own, as if it let every row pass. `fine` is how often time is cut at
-    least, for those that read the slices; `feed` how many slices of another grouping it reads in place of rows. `moved`
+    least, for those that read the slices; `feed` how many slices of another grouping it reads instead of rows. `moved`
     is the share of rows that are shuffled before they are grouped, as dear as slices: all where they are numbered.
     """
 
@@ -119,7 +119,7 @@ class SparkModel:
 
     @property
     def technique(self) -> Technique:
-        """Nanoseconds per slice, in place of operations per edge."""
+        """Nanoseconds per slice, instead of operations per edge."""
         return Technique("set kernels", self.per_slice, larger, True, "projections and slides per slice")
 
     def per_slice(self, members: Members, edge_rate: float) -> float:

@@ -31,7 +31,7 @@ class PartialStage:
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
-    own, whose marks say which those are. A stage with a `parent` reads that stage's slices in place of rows. Where an
+    own, whose marks say which those are. A stage with a `parent` reads that stage's slices instead of rows. Where an
     `order` is given, rows are numbered by it within their keys, and slices cut at numbers instead of times.
     """
 

@@ -172,7 +172,7 @@ def break_down_plan(plan: SharedPlan, model: Callable[[BoundQuery], SparkModel],
 
 
 def model_of(scan: Scan, model: Callable[[BoundQuery], SparkModel], sizes: Sizes | None) -> SparkModel:
-    """What a scan is reckoned with: as its queries say, or by its keys where nobody asks for those."""
+    """What a scan is priced with: as its queries say, or by its keys where nobody asks for those."""
     found = model(scan.head)
     if scan.derived:
         known = sizes(scan, scan.keys) if sizes and not scan.trees else found

@@ -165,7 +165,7 @@ def union_density(kinds: tuple[tuple[Progression, ...], ...]) -> Density:
 
 
 def price_groups(problem: Problem, groups: Groups) -> PlanCost:
-    """What a grouping costs, reckoned afresh from its windows; equal windows of a tree count once."""
+    """What a grouping costs, estimated afresh from its windows; equal windows of a tree count once."""
     pricing, trees, partial, final = problem.pricing, [], problem.pricing.once, 0.0
     for queries in groups:
         rate = union_density(tuple({edges_of(problem.windows[i]) for i in queries}))

@@ -1,6 +1,6 @@
 """Weaving: merge the two trees that gain most, until no merge gains (000 Fig. 2), without looking at every pair twice.
 
-Gains stand in a table (000 §8.1). After a merge only an upper bound of the new tree's gains is reckoned, for all other
+Gains stand in a table (000 §8.1). After a merge only an upper bound of the new tree's gains is estimated, for all other
 trees at once: it shares no more edges with a third tree than its two parts did together. A bound that comes out on top
 is made exact before it counts.
 """

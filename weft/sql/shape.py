@@ -25,7 +25,7 @@ class Shape:
     """Two keys of a query: `exact` holds every literal of its outputs, `loose` only the types of whole numbers.
 
     Queries of one exact shape have the same types. So have those of one loose shape, unless an argument, a key or a
-    user's aggregate gives a decimal: the precision of what is reckoned with it hangs on the digits of literals.
+    user's aggregate gives a decimal: the precision of what is priced with it hangs on the digits of literals.
     """
 
     exact: tuple

@@ -118,7 +118,7 @@ def scan_dict(scan: Scan, stages: ScanStages, found: ScanBreakdown, parent: int 
         "components": [str(c) for c in partial.components],
         "slices": slices_dict(scan.cut_for, found.edge_rate),
         **plain_costs(found.account),
-        "reckoned_for": source_dict(found, scan.counts_rows),
+        "estimated_for": source_dict(found, scan.counts_rows),
         "trees": [tree_dict(*tree) for tree in trees],
     }
 
@@ -213,7 +213,7 @@ def shortened(items: list[str], most: int) -> list[str]:
 
 def scan_cost_text(scan: dict) -> str:
     """What a scan costs, alone and for which source."""
-    source = scan["reckoned_for"]
+    source = scan["estimated_for"]
     known = "measured" if source["measured"] else "sampled" if source["sampled"] else "assumed"
     span = "" if source["hours"] is None else f" in {source['hours']:.3g} h"
     size = f"{source['rows']:,} rows of {many(source['keys'], 'key')}{span}, {known}"

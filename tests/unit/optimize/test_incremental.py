@@ -24,7 +24,7 @@ windows_of = st.builds(lambda slide, more: Window(slide + more, slide), st.sampl
 
 
 def recomputed(plan: Incremental) -> float:
-    """The plan's cost reckoned afresh from its windows."""
+    """The plan's cost estimated afresh from its windows."""
     order = list(plan.windows)
     problem = Problem(tuple(plan.windows[n] for n in order), plan.model)
     return price_groups(problem, tuple(tuple(order.index(n) for n in group) for group in plan.groups)).total

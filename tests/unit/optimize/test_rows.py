@@ -84,4 +84,4 @@ def test_explain_names_the_unit():
     assert "100 rows / 10 rows: a" in text and "7 rows / 3 rows: b" in text
     assert "2,000,000 rows of 1000 keys, assumed" in text and " h," not in text
     assert "30 rows" in found.svg()
-    assert found.to_dict()["scans"][0]["reckoned_for"]["hours"] is None
+    assert found.to_dict()["scans"][0]["estimated_for"]["hours"] is None

@@ -52,7 +52,7 @@ class RowCountHandler:
         self.kept.update((watermark, watermark, due, b""))
 
     def call_at(self, due: int, timer: int, expired: int | None) -> None:
-        """Let Spark call at a moment in place of another; Spark itself ends an expired timer."""
+        """Let Spark call at a moment instead of another; Spark itself ends an expired timer."""
         if timer not in (UNSET, due, expired):
             self.handle.deleteTimer(timer)
         if due != UNSET and (due != timer or timer == expired):
