@@ -285,13 +285,15 @@ def test_sources_need_a_time_that_is_one(spark, trades):
         loom.source("t", "/no/such/folder", time="ts")
 
 
-@pytest.mark.parametrize("product", ["d * 5L", "d * 5S", "(5L) * d", "d * -5L", "d * +5"])
-def test_numbers_whose_type_is_read_otherwise_beside_a_decimal_are_refused(spark, product):
+def test_numbers_beside_a_decimal_have_sparks_types(spark):
+    """Suffixed numbers are literals; a sign that Weft's reader drops makes another type, so it is refused."""
     loom = Loom(spark)
     row = "SELECT TIMESTAMP'2024-01-01' AS ts, CAST(1.23456789 AS DECIMAL(38, 10)) AS d"
     loom.source("t", spark.sql(row), time="ts")
     with pytest.raises(RefusedError, match="otherwise than Spark"):
-        loom.query("q", f"SELECT sum({product}) AS s FROM t GROUP BY window(ts, '1 minute')")
-    loom.query("plain", "SELECT sum(d * 5) AS s, sum(d) AS t FROM t GROUP BY window(ts, '1 minute')")
+        loom.query("q", "SELECT sum(d * +5) AS s FROM t GROUP BY window(ts, '1 minute')")
+    products = ("d * 5", "d * 5L", "d * 5S", "(5L) * d", "d * -5L")
+    sums = ", ".join(f"sum({product}) AS s{i}" for i, product in enumerate(products))
+    loom.query("plain", f"SELECT {sums}, sum(d) AS t FROM t GROUP BY window(ts, '1 minute')")
     assert loom.verify().ok
     loom.close()
