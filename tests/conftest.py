@@ -64,10 +64,11 @@ def session_of(item: pytest.Item) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test that asks for a session the kinds that it runs in."""
     if "spark" in metafunc.fixturenames:
-        from tests.fixtures.sessions import IN_BOTH
+        from tests.fixtures.sessions import APART, IN_BOTH
 
         config, definition = metafunc.config, metafunc.definition
-        both = config.getoption("--all") or definition.path.name in IN_BOTH
+        name = definition.path.name
+        both = name in IN_BOTH or (config.getoption("--all") and name not in APART)
         kinds = ["weft", "stock"] if both and not definition.get_closest_marker("kafka") else ["weft"]
         only = config.getoption("--session")
         metafunc.parametrize("spark", [kind for kind in kinds if only in (None, kind)], indirect=True, scope="session")

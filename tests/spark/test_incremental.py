@@ -275,7 +275,8 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it, and nothing is tidied up."""
 
 
-STEPS = [(name, most) for most in (8, 1) for name in ("begin", "save", "to_disk", "commit")]
+NAMES = ("begin_generation", "write_slices", "to_disk", "commit_generation")
+STEPS = [(name, most) for most in (8, 1) for name in NAMES]
 
 
 def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-# How the reader writes 5, 5L, 0.5D and 0.5BD.
+# 5, 5L, 0.5D and 0.5BD, and casts of numbers.
 FORMS = (
-    re.compile(rf"\(*({NUMBER})\)*"),
+    re.compile(rf"\(*({NUMBER})(?:L|S|Y|D|F|BD)?\)*", re.IGNORECASE),
     re.compile(rf"CAST\(({NUMBER}) AS (?:DOUBLE|BIGINT|INT|DECIMAL\(\d+, \d+\))\)", re.IGNORECASE),
     re.compile(rf"CAST\('({NUMBER})' AS DECIMAL\(\d+, \d+\)\)", re.IGNORECASE),
 )
