@@ -6,6 +6,8 @@ import json
 import re
 from dataclasses import asdict, dataclass, field
 
+from tests.strategies import tables
+
 # In the pieces of a query ‹x› stands for the column of a role and ‹:start› for a field of the window.
 PLACE = re.compile("‹(:?)([^›]+)›")
 PLAIN = re.compile(r"[A-Za-z]{1,3}[0-9]?|addr|tags|city|key[0-9]|wstart|wend")
@@ -13,17 +15,9 @@ WORDS = ("end", "all", "any", "for", "not", "and", "or", "sum", "src")
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What a random table is like; `seed` gives its values, `chosen` the numbers of the rows that are left of it."""
+class Shape(tables.Shape):
+    """What a random table is like; `chosen` are the numbers of the rows that are left of it while a case shrinks."""
 
-    rows: int
-    span: int
-    origin: int
-    keys: int
-    nulls: float
-    odd: float
-    gap: bool
-    seed: int
     chosen: tuple[int, ...] | None = None
 
 

@@ -1,4 +1,4 @@
-"""Figures: nanoseconds per answer of each algorithm, measured at a few points and read between them."""
+"""The calibration table: nanoseconds per answer of each algorithm, measured at a few points and read between them."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def count_present(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def pack_dead_letters(letters: pa.Table) -> pa.RecordBatch:
-    """Letters as one row, without an end, so that they are never late."""
+    """Dead letters as one row, without an end, so that they are never late."""
     home, data = pa.array([LETTERS], pa.int32()), pa.array([to_bytes(letters)], pa.binary())
     return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
 

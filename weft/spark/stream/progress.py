@@ -1,4 +1,4 @@
-"""Figures: what Spark reports of a stream's trigger, as values; nothing here needs Spark."""
+"""Metrics of triggers: what Spark reports of a stream's trigger, as values; nothing here needs Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outlets: where the answers of a trigger go. Files get each trigger once, whatever happens in between."""
+"""Sinks of streams: where the answers of a trigger go. Files get each trigger once, whatever happens in between."""
 
 from __future__ import annotations
 
