@@ -258,7 +258,7 @@ def test_workers_load_the_weft_that_is_installed(run: Run, root: Path, case: str
 def test_workers_without_weft_load_it_from_the_zip_and_else_fail(run: Run) -> None:
     assert "No module named 'weft'" in run.report["bare"]["error"]
     loaded = {note.which for note in run.noted("load") if note.worker and note.environment == "bare"}
-    assert loaded and all(path.endswith("/weft.zip/weft/final/partition.py") for path in loaded)
+    assert loaded and all(path.endswith("/weft.zip/weft/final/fold/partition.py") for path in loaded)
 
 
 def test_no_process_asks_for_a_compiler(run: Run) -> None:
@@ -295,8 +295,9 @@ def test_the_zip_holds_what_pip_installs_and_is_the_same_each_time(root: Path, t
 def test_a_driver_runs_from_the_zip_and_writes_it_anew(root: Path, tmp_path: Path) -> None:
     archive = Path(package_zip(tmp_path / "weft.zip"))
     made = archive.read_bytes()
-    code = "import sys; sys.path.insert(0, 'weft.zip'); from weft import Loom; from weft.spark import ship; "
-    command = [str(python(root / "bare")), "-c", code + "ship.package_zip('weft.zip')"]
+    code = "import sys; sys.path.insert(0, 'weft.zip'); from weft import Loom; "
+    code += "from weft.spark.session.package_zip import package_zip; package_zip('weft.zip')"
+    command = [str(python(root / "bare")), "-c", code]
     subprocess.run(command, env=plain_environment(), cwd=tmp_path, check=True, timeout=60)
     assert archive.read_bytes() == made
 
