@@ -27,9 +27,10 @@ from weft.io.formats import absolute
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink, batch_sink, stream_sink
 from weft.io.sources import Files, locate_files, open_source, place_of
+from weft.model.graph import Node, StageGraph
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
-from weft.model.stages import PartialStage
+from weft.model.stages import PartialStage, ReadStage
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import BoundQuery, choose
 from weft.optimize import OPTIMIZERS
@@ -58,7 +59,7 @@ from weft.spark.stream.start import StreamOptions, make_page, start_stream
 from weft.spark.write.guard import claim_letters, guard_run, guard_stream, list_inputs
 from weft.spark.write.write import report_nothing, translate_errors, write_results
 from weft.sql import SourceSchema, parse_query
-from weft.stages.build import ScanStages, build, projection
+from weft.stages.build import build, projection
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -224,10 +225,10 @@ class Loom:
         plan = self.plan(queries, algorithm, optimizer)
         return self._explained(plan, self._stages(plan))
 
-    def _stages(self, plan: SharedPlan) -> tuple[ScanStages, ...]:
-        return build(plan, self._ansi, self.max_bag_values)
+    def _stages(self, plan: SharedPlan) -> StageGraph:
+        return build(plan, self._ansi, self.max_bag_values, self._checker.identity)
 
-    def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
+    def _explained(self, plan: SharedPlan, stages: StageGraph) -> Explanation:
         found = break_down_plan(plan, self._model, projection, self._statistics, self._samples.size,
                                 self._samples.found)
         return Explanation(plan, stages, found)
@@ -262,10 +263,10 @@ class Loom:
             parts, read = self._from_kept(stages, watches or leave_unobserved, lambda text: tell(0, 1, text))
         else:
             parts = build_parts(stages, self._slices, watches or leave_unobserved)
-        report = () if target is None else write_results(self.spark, parts, target, tell)
+        report = () if target is None else write_results(self.spark, stages, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report, read, self._checker.settings.pinned())
+        return Results(parts.values(), report, read, self._checker.settings.pinned())
 
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
@@ -283,12 +284,12 @@ class Loom:
             keep_snapshot(catalog, mark, PlanningSnapshot(self._statistics, now.found))
         return plan
 
-    def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
-                   say: Callable[[str], None]) -> tuple[tuple[AnswerPart, ...], tuple[dict, ...]]:
+    def _from_kept(self, stages: StageGraph, watch: Watching,
+                   say: Callable[[str], None]) -> tuple[dict[str, AnswerPart], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
         require_workers(self.spark)
         catalog = require_store(self._store).catalog
-        names = dict.fromkeys(scan.partial.source for scan in stages)
+        names = [node.stage.source for node in stages.of(ReadStage)]
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name].schema) for name in names}
         with translate_errors():
             keeper = SliceReader(self.spark, catalog, found, say)
@@ -338,9 +339,9 @@ class Loom:
         claim_letters(place, letters, page.identity, new)
         return start_stream(self.spark, plan, stages, arriving, wanted, page, self._ansi)
 
-    def _slices(self, stage: PartialStage) -> DataFrame:
+    def _slices(self, node: Node[PartialStage]) -> DataFrame:
         require_workers(self.spark)
-        return run_partial(self._frames[stage.source], stage)
+        return run_partial(self._frames[node.stage.source], node.stage)
 
     def _keep_sizes(self, watches: SizeObserver) -> None:
         """Put what a run found out into the store."""
@@ -360,7 +361,7 @@ class Loom:
         """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
         chosen = [bound.query for bound in self._current(queries)]
         stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer))
-        with Results(build_parts(stages, self._slices)) as results:
+        with Results(build_parts(stages, self._slices).values()) as results:
             return verify(results, chosen, self._checker.native, progress or report_nothing)
 
     def native(self, name: str) -> DataFrame:

@@ -80,8 +80,8 @@ def test_partials_are_shared_with_built_ins(loom):
     loom.aggregate(Total())
     loom.query("mine", QUERY.format("total(price) AS t", "", "'3 minutes', '1 minute'"))
     loom.query("mean", QUERY.format("avg(price) AS m", "", "'3 minutes', '1 minute'"))
-    (stages,) = loom.explain().stages
-    assert [column.plain for column in stages.partial.columns] == ["sum(price)", "count(1)", "count(price)"]
+    columns = loom.explain().stages.root.stage.columns
+    assert [column.plain for column in columns] == ["sum(price)", "count(1)", "count(price)"]
     assert "total(price)" in str(loom.explain()) and loom.explain().to_dict()["totals"]["scans"] == 1
     found = {(r.symbol, r.at): r.t for r in loom.run()["mine"].collect()}
     wanted = {(r.symbol, r.at): r.s for r in loom.native("mine").selectExpr("symbol", "at", "t AS s").collect()}

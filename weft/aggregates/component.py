@@ -27,7 +27,8 @@ class Component:
     Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
     that meet the condition GUARD stands for, and `lifts` what a single such row brings to each column, none where only
     Spark's aggregate can tell. `parameters` are constants of its answers, such as a percentage. `defined` is the user's
-    aggregate, whose name the monoid then has.
+    aggregate, whose name the monoid then has. `meanings` are the columns with their arguments in canonical form, if
+    those differ: two spellings of a column have the same.
     """
 
     monoid: str
@@ -39,6 +40,7 @@ class Component:
     lifts: tuple[Lift, ...] = field(default=(), compare=False)
     parameters: tuple[float, ...] = ()
     defined: Definition | None = field(default=None, compare=False)
+    meanings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def nullable(self) -> bool:
@@ -87,6 +89,12 @@ def guarded_columns(components: Iterable[Component]) -> dict[str, str]:
 def lifted_columns(components: Iterable[Component]) -> dict[str, Lift]:
     """What a row brings to each column under GUARD, where that can be told."""
     return {plain: lift for c in components for plain, lift in zip(c.columns, c.lifts, strict=False)}
+
+
+def meanings_of(components: Iterable[Component]) -> dict[str, str]:
+    """Each column by what it means, however its arguments are spelled."""
+    return {plain: meaning for c in components
+            for plain, meaning in zip(c.columns, c.meanings or c.columns, strict=True)}
 
 
 def merging(components: Iterable[Component]) -> dict[str, tuple[str, tuple[str, ...]]] | None:

@@ -18,7 +18,8 @@ from weft.model.edges import Progression
 class SliceForm:
     """Slices are `keys`, start, `marks` and values, in columns of this order, and time is `cut` at progressions.
 
-    `merging` says which values are a component's, so that slices can be merged; None where they cannot.
+    `merging` says which values are a component's, so that slices can be merged; None where they cannot. `names` are
+    the columns' names, by which they are found again in what was kept; they tell what a column holds.
     """
 
     keys: int
@@ -26,6 +27,12 @@ class SliceForm:
     cut: tuple[Progression, ...]
     merging: tuple[tuple[Component, tuple[int, ...]], ...] | None
     ansi: bool
+    names: tuple[str, ...] = ()
+
+    def load(self, data: bytes) -> pa.Table:
+        """Slices that were kept, in the order of this form's columns."""
+        table = from_bytes(data)
+        return table.select(self.names) if self.names else table
 
     @property
     def head(self) -> int:

@@ -103,7 +103,7 @@ class Checker:
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
-            tuple(lower_call(query, call, types, self.defined) for call in query.calls),
+            tuple(lower_call(query, call, types, self.defined, self.identity) for call in query.calls),
             self._expressions.is_risky(query),
         )
         if query.window.counts_rows:
@@ -174,7 +174,8 @@ def plain_type(kind: str) -> str:
     return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
 
 
-def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
+def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate],
+               canonical: Callable[[str, str], str]) -> Lowered:
     """The call as components, or a refusal of its argument's type."""
     aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
@@ -189,8 +190,17 @@ def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping
     except UnsupportedType as error:
         reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
-    pairs = zip(lowered.components, guarded.components, strict=True)
-    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts) for c, g in pairs))
+    meant = aggregate.lower(*canonical_call(query.source, call, types, canonical))
+    trios = zip(lowered.components, guarded.components, meant.components, strict=True)
+    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts, meanings=m.columns)
+                                             for c, g, m in trios))
+
+
+def canonical_call(source: str, call: Call, types: dict[str, str],
+                   canonical: Callable[[str, str], str]) -> tuple[tuple[Argument, ...], str]:
+    """The arguments and the filter of a call in canonical form: the same for calls that mean the same."""
+    only = f" FILTER (WHERE {canonical(source, call.filter)})" if call.filter else ""
+    return tuple(Argument(canonical(source, a), types[a]) for a in call.args), only
 
 
 def bind_row_window(bound: BoundQuery, call_text: Callable[[Call], str]) -> BoundQuery:

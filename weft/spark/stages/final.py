@@ -20,16 +20,15 @@ LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "li
 
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
-    """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
-    keys = [f"k{i}" for i in range(final.keys)]
+    """The answers of a final stage: `w`, keys `k0 …`, `first`, `slide`, `range`, `starts`, arrays per component."""
     numbers: list[int | None] = [None]
     if final.predicates and not final.marks:
         numbers = [number for number, _ in final.predicates]
-    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
+    place = stage.place
     wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
-    marks = [f"m{i}" for i in range(final.marks)]
-    placed = partition_by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
+    sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
+    placed = partition_by_key(sent, stage.key_names)
     types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
     return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
 
@@ -38,7 +37,8 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
                   types: Mapping[str, DataType]) -> StructType:
     """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
     longs = ArrayType(LongType(), containsNull=False)
-    fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
+    keys = [rename_field(slices[name], f"k{i}") for i, name in enumerate(stage.key_names)]
+    fields = [StructField("w", IntegerType(), False), *keys]
     if final.predicates:
         fields.append(StructField(f"k{len(stage.keys)}", IntegerType(), False))
     fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
@@ -46,6 +46,11 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
     for i, component in enumerate(final.components):
         fields += component_fields(i, component, value_type(component, types))
     return StructType(fields)
+
+
+def rename_field(field: StructField, name: str) -> StructField:
+    """A field under another name."""
+    return StructField(name, field.dataType, field.nullable)
 
 
 def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:

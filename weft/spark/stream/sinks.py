@@ -46,7 +46,7 @@ def deliver(expected: tuple[ExpectedPart, ...], outlet: StreamSink, dead: DeadLe
             return
         with cached_batch(batch, len(expected) > 1 or suspect):
             found = Observation()
-            lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
+            lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
             watched = batch.observe(found, lost)
             outlet(tuple(part.arrived(watched) for part in expected), number)
             if found.get["dead"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
@@ -17,8 +17,10 @@ from weft.io.files import open_filesystem, path_exists
 from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.io.sources import spark_reason
+from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart
 from weft.spark.write.staging import staged
+from weft.stages.writes import add_writes
 
 Progress = Callable[[int, int, str], None]
 WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -28,11 +30,12 @@ def report_nothing(done: int, total: int, text: str) -> None:
     """Report nothing."""
 
 
-def write_results(spark: SparkSession, parts: tuple[AnswerPart, ...], sink: Sink, progress: Progress) -> tuple[dict,
-                                                                                                               ...]:
-    """Write every query's rows to the sink; the report says where each went and how long its job took."""
-    groups = group_by_schema(parts)
-    with translate_errors(), cached_slices(parts):
+def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: Sink,
+                  progress: Progress) -> tuple[dict, ...]:
+    """Write every query's rows to the sink, a job for each write stage; the report says where each query's rows went
+    and how long its job took."""
+    groups = [[parts[id] for id in node.inputs] for node in add_writes(graph, str(sink.path or sink.format)).writes]
+    with translate_errors(), cached_slices(tuple(parts.values())):
         if sink.path is None:
             return tuple(run_jobs(groups, lambda group, _: write_noop(group), progress))
         return write_files(spark, groups, sink, progress)
