@@ -125,7 +125,7 @@ def state_digest(scan: ScanStages, identity: Identity) -> str:
 def partial_shape(stage: PartialStage, identity: Identity) -> tuple:
     """What decides the slices of a stage, with expressions by what they mean."""
     form = partial(identity, stage.source)
-    components = [(c.monoid, c.type, c.fields, c.parameters, len(c.columns)) for c in stage.components]
+    components = [(c.monoid.name, c.type, c.fields, c.parameters, len(c.columns)) for c in stage.components]
     return (stage.source, [p and form(p) for p in stage.predicates], form(stage.time), stage.time_type,
             [form(key) for key in stage.keys], stage.key_types, stage.progressions, components,
             [column.predicate for column in stage.columns], stage.sharing, [form(text) for text in stage.order])
