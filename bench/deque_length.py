@@ -49,7 +49,7 @@ def mean_length(window: int) -> dict[str, Any]:
 def looked_at(window: int, keys: int) -> np.ndarray:
     """The lengths of every key's deque at several moments after the windows have filled."""
     rng = np.random.default_rng(3)
-    kept = MEMBERS["slick_deque"].init(KIND.monoid, (KIND.type,), [window], keys)
+    kept = MEMBERS["slick_deque"].init(KIND.operation, (KIND.type,), [window], keys)
     kept = fed(kept, rng, keys, 2 * window, window)
     looks = []
     for _ in range(LOOKS):
@@ -63,7 +63,7 @@ def fed(kept: AlgorithmState, rng: np.random.Generator, keys: int, slices: int, 
     """The state after so many more slices a key."""
     cells = (rng.random(keys * slices),)
     feed = dense_feed(cells, [window], np.arange(keys + 1) * slices)
-    return MEMBERS["slick_deque"].advance(KIND.monoid, kept, feed)[1]
+    return MEMBERS["slick_deque"].advance(KIND.operation, kept, feed)[1]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 from common import machine, save_json
 from final_page import publish, show
 
-from weft.aggregates.monoid import ADD, MAX, Monoid, State
+from weft.aggregates.operation import ADD, MAX, Operation, State
 from weft.final.algorithms import ALGORITHMS, Algorithm, AlgorithmState, Feed, dense_feed
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.sequential import Sequential
@@ -25,7 +25,7 @@ class Kind:
     """A function and the type it folds."""
 
     name: str
-    monoid: Monoid
+    operation: Operation
     type: np.dtype
 
     def cells(self, size: int, seed: int = 1) -> State:
@@ -34,7 +34,7 @@ class Kind:
 
     def refusal(self, algorithm: Algorithm, ranges: Sequence[int]) -> str | None:
         """Why the algorithm does not fold this kind over these ranges here, or None."""
-        return algorithm.missing or algorithm.supports(self.monoid, (self.type,), ranges)
+        return algorithm.missing or algorithm.supports(self.operation, (self.type,), ranges)
 
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
@@ -56,7 +56,7 @@ def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]
     feed = dense_feed(head, ranges)
     if not isinstance(algorithm, Sequential):  # takes the slices without a step: windows that grow are dear for some
         feed = Feed(head, feed.keys, np.zeros(2, np.int64), feed.hi, feed.lo, feed.ranges)
-    return algorithm.advance(kind.monoid, algorithm.init(kind.monoid, (kind.type,), ranges, 1), feed)[1]
+    return algorithm.advance(kind.operation, algorithm.init(kind.operation, (kind.type,), ranges, 1), feed)[1]
 
 
 def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], AlgorithmState]:
@@ -64,7 +64,7 @@ def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[i
     state, feed = [filled(algorithm, kind, cells, ranges)], dense_feed(cells, ranges)
 
     def work() -> AlgorithmState:
-        _, state[0] = algorithm.advance(kind.monoid, state[0], feed)
+        _, state[0] = algorithm.advance(kind.operation, state[0], feed)
         return state[0]
 
     return work
@@ -76,7 +76,7 @@ def sliding(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int
     size = len(cells[0])
 
     def work() -> None:
-        for _ in algorithm.slide(kind.monoid, line, list(ranges), size):
+        for _ in algorithm.slide(kind.operation, line, list(ranges), size):
             pass
 
     return work

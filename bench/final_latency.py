@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, Kind, filled, quiet
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 from weft.final.algorithms import Algorithm, AlgorithmState, Feed, dense_feed
 from weft.final.algorithms.jit import Kernel, compile_kernel
 from weft.final.algorithms.sequential import Sequential
@@ -62,7 +62,7 @@ def one_by_one(algorithm: Algorithm, kind: Kind, kept: AlgorithmState, cells: St
     with quiet():
         for feed in feeds:
             before = meter()
-            _, kept = algorithm.advance(kind.monoid, kept, feed)
+            _, kept = algorithm.advance(kind.operation, kept, feed)
             grown.append(meter() - before)
     return np.array(grown, np.float64)
 
@@ -98,7 +98,7 @@ def clocked(algorithm: Sequential, kind: Kind, window: int) -> tuple[np.ndarray,
 def captured(algorithm: Sequential, kind: Kind, kept: AlgorithmState, feed: Feed) -> tuple:
     """The arguments that `advance` hands to the kernel; the kernel itself does not run."""
     taken: list[tuple] = []
-    replace(algorithm, kernel=lambda *given: taken.append(given)).advance(kind.monoid, kept, feed)
+    replace(algorithm, kernel=lambda *given: taken.append(given)).advance(kind.operation, kept, feed)
     return taken[0]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from final_common import FLOAT, MEMBERS, arguments, finish, results_for, settle_allocator
 from final_page import refuse_broken
 
-from weft.aggregates.monoid import ADD
+from weft.aggregates.operation import ADD
 from weft.final.algorithms import Algorithm, dense_feed
 from weft.final.algorithms.bulk import Bulk
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, results_for, settle_allocator
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 from weft.final.algorithms import Algorithm, Feed, dense_feed
 from weft.final.algorithms.bulk import Bulk
 from weft.final.fold.dense import TILE
@@ -122,8 +122,8 @@ def most_held(feed: Feed) -> int:
 
 def by_feed(algorithm: Algorithm, kind: Kind, feed: Feed, held: int) -> State:
     """A chunk's answers by `init` and one `advance`."""
-    kept = algorithm.init(kind.monoid, (kind.type,), [held], len(feed.keys) - 1)
-    return algorithm.advance(kind.monoid, kept, feed)[0]
+    kept = algorithm.init(kind.operation, (kind.type,), [held], len(feed.keys) - 1)
+    return algorithm.advance(kind.operation, kept, feed)[0]
 
 
 def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.ndarray:
@@ -134,7 +134,7 @@ def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.nd
     for first in range(0, keys, tile):
         last = min(first + tile, keys)
         line = made_dense(kind, chunk, first, last, width, span)
-        [(found,)] = algorithm.slide(kind.monoid, line, [span], (last - first) * width)
+        [(found,)] = algorithm.slide(kind.operation, line, [span], (last - first) * width)
         answers[first:last] = found.reshape(-1, width)[:, :MINUTES]
     return answers
 
@@ -142,7 +142,7 @@ def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.nd
 def made_dense(kind: Kind, chunk: Chunk, first: int, last: int, width: int, span: int) -> State:
     """One cell a minute of some keys, identities where there is no slice, and a window's worth before every key."""
     piece = slice(chunk.keys[first], chunk.keys[last])
-    line = kind.monoid.empty((kind.type,), (last - first) * width + span - 1)
+    line = kind.operation.empty((kind.type,), (last - first) * width + span - 1)
     counts = np.diff(chunk.keys[first : last + 1])
     line[0][chunk.minute[piece] + np.repeat(np.arange(last - first) * width + span - 1, counts)] = chunk.cells[0][piece]
     return line

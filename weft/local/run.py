@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State, types_of
+from weft.aggregates.operation import Operation, State, types_of
 from weft.final.algorithms.base import Algorithm, Feed
 from weft.model.edges import progressions
 from weft.model.window import Window
@@ -15,7 +15,7 @@ from weft.model.window import Window
 
 @dataclass(frozen=True)
 class LocalRows:
-    """A stream: times, keys as numbers from 0, and a monoid's values, row by row in any order."""
+    """A stream: times, keys as numbers from 0, and an operation's values, row by row in any order."""
 
     time: np.ndarray
     key: np.ndarray
@@ -40,40 +40,40 @@ class LocalAnswers:
     values: State
 
 
-def cut_rows(rows: LocalRows, windows: Sequence[Window], monoid: Monoid) -> LocalSlices:
+def cut_rows(rows: LocalRows, windows: Sequence[Window], operation: Operation) -> LocalSlices:
     """The partial stage of a tree: every row goes to the slice that began last."""
     start = np.max([rows.time - (rows.time - phase) % period for phase, period in progressions(windows)], axis=0)
     order = np.lexsort((start, rows.key))
     key, start = rows.key[order], start[order]
     first = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (start[1:] != start[:-1])))
-    values = monoid.reduce_runs(tuple(a[order] for a in rows.values), first)
+    values = operation.reduce_runs(tuple(a[order] for a in rows.values), first)
     keys = int(rows.key.max()) + 1
     return LocalSlices(start[first], np.searchsorted(key[first], np.arange(keys + 1)), values)
 
 
-def run_tree(rows: LocalRows, windows: Sequence[Window], monoid: Monoid,
+def run_tree(rows: LocalRows, windows: Sequence[Window], operation: Operation,
              algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
     """The answers of every window of a tree; windows that end at the same times are folded together."""
     if not len(rows.time):
         return
-    slices = cut_rows(rows, windows, monoid)
+    slices = cut_rows(rows, windows, operation)
     families: dict[tuple[int, int], list[Window]] = {}
     for window in sorted(set(windows)):
         families.setdefault((window.slide, (window.start + window.range) % window.slide), []).append(window)
     for (slide, phase), family in sorted(families.items()):
         for together in [family] if algorithm.card.multi else [[window] for window in family]:
-            yield from fold_local(slices, slide, phase, together, monoid, algorithm)
+            yield from fold_local(slices, slide, phase, together, operation, algorithm)
 
 
-def fold_local(slices: LocalSlices, slide: int, phase: int, windows: Sequence[Window], monoid: Monoid,
+def fold_local(slices: LocalSlices, slide: int, phase: int, windows: Sequence[Window], operation: Operation,
                algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
     """Windows of one slide that end together: one feed of all keys."""
     feed, key, end = make_feed(slices, slide, phase, [w.range for w in windows])
     held = np.maximum((feed.hi[:, None] - feed.lo).max(0, initial=1), 1)
     keys = len(slices.offsets) - 1
     slack = int(np.diff(slices.offsets).max(initial=0))
-    kept = algorithm.init(monoid, types_of(slices.values), np.maximum.accumulate(held).tolist(), keys, slack)
-    answers, _ = algorithm.advance(monoid, kept, feed)
+    kept = algorithm.init(operation, types_of(slices.values), np.maximum.accumulate(held).tolist(), keys, slack)
+    answers, _ = algorithm.advance(operation, kept, feed)
     for r, window in enumerate(windows):
         there = np.flatnonzero(feed.hi > feed.lo[:, r])
         values = tuple(a.reshape(-1, len(windows))[there, r] for a in answers)

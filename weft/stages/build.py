@@ -229,7 +229,7 @@ def build_tree(tree: Tree, partial: PartialStage, terms: Terms) -> tuple[FinalSt
 
 def add_row_count(components: tuple[Component, ...]) -> tuple[Component, ...]:
     """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
-    if components and not any(c.monoid == "count" for c in components):
+    if components and not any(c.monoid.counts for c in components):
         return components
     return (ROWS, *(c for c in components if c != ROWS))
 

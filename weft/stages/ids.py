@@ -44,7 +44,7 @@ def final_node(stage: FinalStage, id: str) -> Node[FinalStage]:
 
 def meaning_of(component: Component) -> list:
     """What a component is, however its arguments are spelled."""
-    return [component.monoid, component.meanings or component.columns, component.type, component.fields,
+    return [component.monoid.name, component.meanings or component.columns, component.type, component.fields,
             component.parameters]
 
 

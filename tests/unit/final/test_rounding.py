@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from weft.aggregates.component import Component
-from weft.aggregates.monoid import ADD, LINEAR
+from weft.aggregates.monoids.lanes import Lane
+from weft.aggregates.operation import ADD, LINEAR
 from weft.final.algorithms import ALGORITHMS, AlgorithmState, dense_feed, disjoint
 from weft.final.algorithms.bulk import Bulk
 from weft.final.choose import read_by
 from weft.final.fold.dense import Slices
-from weft.final.fold.lanes import Lane
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.model.window import Window
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from weft.aggregates.monoid import LINEAR, Monoid, State
+from weft.aggregates.operation import LINEAR, Operation, State
 
 Types = tuple[np.dtype, ...]
 
@@ -123,19 +123,20 @@ class Algorithm(Protocol):
     def missing(self) -> str | None:
         """What has to be installed before it runs here."""
 
-    def supports(self, monoid: Monoid, types: Types, ranges: Sequence[int]) -> str | None:
-        """Why it must not fold this monoid over these ranges (in slices), or None if it may."""
+    def supports(self, operation: Operation, types: Types, ranges: Sequence[int]) -> str | None:
+        """Why it must not fold this operation over these ranges (in slices), or None if it may."""
 
-    def init(self, monoid: Monoid, types: Types, ranges: Sequence[int], keys: int, slack: int = 0) -> AlgorithmState:
+    def init(self, operation: Operation, types: Types, ranges: Sequence[int], keys: int,
+             slack: int = 0) -> AlgorithmState:
         """An empty state of so many keys; `slack` slices at most follow a key's last step of a call."""
 
-    def advance(self, monoid: Monoid, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
+    def advance(self, operation: Operation, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
         """The answers of all steps and ranges, range by range within a step, and the state after them.
 
         The state passed in is spent.
         """
 
-    def slide(self, monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+    def slide(self, operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
         """For each length q, ascending, the fold of cells p … p + q − 1 for every p < size."""
 
 
@@ -143,19 +144,19 @@ class Algorithm(Protocol):
 TABLED = 1 << 16
 
 
-def refusal(card: Card, monoid: Monoid, types: Types, ranges: Sequence[int]) -> str | None:
-    """Why the card forbids this monoid over these ranges, or None."""
+def refusal(card: Card, operation: Operation, types: Types, ranges: Sequence[int]) -> str | None:
+    """Why the card forbids this operation over these ranges, or None."""
     if card.multi is None and len(ranges) > 1:
         return f"{card.title} serves one range, not {len(ranges)}"
-    if "invertible" in card.needs and not monoid.invertible(types):
-        return f"{card.title} subtracts what leaves a window, which is not exact for {describe(monoid, types)}"
+    if "invertible" in card.needs and not operation.invertible(types):
+        return f"{card.title} subtracts what leaves a window, which is not exact for {describe(operation, types)}"
     for need in ("selective", "idempotent", "commutative"):
-        if need in card.needs and not getattr(monoid, need):
-            return f"{card.title} needs {ARTICLE[need]} function, and {describe(monoid, types)} is not {need}"
+        if need in card.needs and not getattr(operation, need):
+            return f"{card.title} needs {ARTICLE[need]} function, and {describe(operation, types)} is not {need}"
     if card.longest is not None and max(ranges, default=0) > card.longest:
         return f"{card.title} keeps tables that fit memory up to {card.longest} slices, not {max(ranges)}"
-    if monoid.rounds(types) and card.depth == "linear" and max(ranges, default=0) > LINEAR:
-        return (f"{card.title} adds {max(ranges)} slices one after another, and rounding {describe(monoid, types)} "
+    if operation.rounds(types) and card.depth == "linear" and max(ranges, default=0) > LINEAR:
+        return (f"{card.title} adds {max(ranges)} slices one after another, and rounding {describe(operation, types)} "
                 f"may then exceed its bound; it may serve up to {LINEAR}")
     return None
 
@@ -163,6 +164,6 @@ def refusal(card: Card, monoid: Monoid, types: Types, ranges: Sequence[int]) -> 
 ARTICLE = {"selective": "a selective", "idempotent": "an idempotent", "commutative": "a commutative"}
 
 
-def describe(monoid: Monoid, types: Types) -> str:
-    """A monoid and its type in words."""
-    return f"{monoid.name} of {', '.join(dict.fromkeys(str(t) for t in types))}"
+def describe(operation: Operation, types: Types) -> str:
+    """An operation and its type in words."""
+    return f"{operation.name} of {', '.join(dict.fromkeys(str(t) for t in types))}"

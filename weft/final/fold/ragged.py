@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.monoid import State
+from weft.aggregates.monoids.lanes import Decoded, Lane
+from weft.aggregates.operation import State
 from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.bulk import Bulk, read_off
 from weft.final.algorithms.prefix import prefix
 from weft.final.bags import BagLane
 from weft.final.fold.dense import SENT, Slices, WindowAnswers, cut_by_marks
-from weft.final.fold.lanes import Decoded, Lane
 from weft.final.fold.layout import grids
 from weft.model.window import Window
 
@@ -132,7 +132,7 @@ def read_lane(lane: Lane, algorithm: Algorithm, low: np.ndarray, high: np.ndarra
     assert isinstance(algorithm, Bulk)
     begin, end = int(low.min()), int(high.max())
     folds = (algorithm.read_line or read_off(algorithm.slide_line))(
-        lane.monoid, tuple(a[begin:end] for a in lane.state), low - begin, high - begin)
+        lane.operation, tuple(a[begin:end] for a in lane.state), low - begin, high - begin)
     if lane.valid is None:
         return folds
     valid = np.append(0, np.cumsum(lane.valid))

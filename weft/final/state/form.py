@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from weft.aggregates.component import Component
 from weft.final.fold.partition import number_keys, sort_order
-from weft.final.state.merge import merge_columns
 from weft.model.edges import Progression
 
 
@@ -71,7 +70,8 @@ def merge_by(form: SliceForm, table: pa.Table, by: Sequence[int]) -> pa.Table:
         return table
     made: dict[int, pa.Array] = {}
     for component, places in form.merging:
-        found = merge_columns(component, [columns[form.head + i] for i in places], order, first, form.ansi)
+        assert component.monoid.merge is not None
+        found = component.monoid.merge([columns[form.head + i] for i in places], order, first, form.ansi)
         if found is None:
             return table
         made |= dict(zip(places, found, strict=True))

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
-from weft.aggregates.component import BAGS, GUARD
+from weft.aggregates.component import GUARD
 from weft.aggregates.defined import Definition
 from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
@@ -215,7 +215,7 @@ def refuse_large(bound: BoundQuery, found: Statistics | None, most: int) -> None
     """Refuse a query that keeps all values of keys which, as measured, have more of them than a worker may hold."""
     held = found.rows / found.keys if found else 0.0
     for component in bound.components:
-        if held > most and component.monoid in BAGS and "FILTER (WHERE" not in component.columns[0]:
+        if held > most and component.monoid.keeps_rows and "FILTER (WHERE" not in component.columns[0]:
             name = bound.query.name
             reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
                       f"{most:,} (max_bag_values).")

@@ -18,7 +18,8 @@ from weft.aggregates.alike import equal, plain, shown, value_at
 from weft.aggregates.base import Argument
 from weft.aggregates.defined import Definition, collected, lower_defined
 from weft.aggregates.laws import ROUNDING
-from weft.aggregates.monoid import MONOIDS, State
+from weft.aggregates.monoids import MONOIDS
+from weft.aggregates.operation import State
 from weft.errors import AggregateError
 from weft.model.query import CALL, KEY, WINDOW, Call, Query
 from weft.spark.stages.final import type_named
@@ -116,8 +117,8 @@ def fold_rows(definition: Definition, columns: Sequence[pa.Array]) -> State:
     kept = [column.filter(pa.array(valid)).cast(kind)
             for column, kind in zip(columns, definition.arguments, strict=True)]
     if not valid.any():
-        return definition.monoid.empty(definition.types, 1)
-    return definition.monoid.reduce_runs(definition.state_of(kept), np.array([0]))
+        return definition.operation.empty(definition.types, 1)
+    return definition.operation.reduce_runs(definition.state_of(kept), np.array([0]))
 
 
 def check_name(spark: SparkSession, definition: Definition, defined: Mapping[str, Aggregate]) -> None:
@@ -127,7 +128,7 @@ def check_name(spark: SparkSession, definition: Definition, defined: Mapping[str
         raise AggregateError(name, "there is already an aggregate of this name.", "Choose another name.")
     if not can_be_called(name) or name.startswith("__"):
         raise AggregateError(name, "SQL cannot call a function of this name.", "Choose another name.")
-    taken = find(name) or any(name in (monoid.name, f"{monoid.name}_by") for monoid in MONOIDS)
+    taken = find(name) or any(name == monoid.name for monoid in MONOIDS)
     owned = name in OWNERS.get(spark, {})
     if taken or (not owned and spark.catalog.functionExists(name)):
         raise AggregateError(name, "Spark or Weft has a function of this name.", "Choose another name.")

@@ -16,8 +16,6 @@ from weft.model.stages import FinalStage, PartialStage
 from weft.spark.stages.partial import SLICE, partition_by_key
 from weft.stages.build import value_column
 
-LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
-
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys `k0 …`, `first`, `slide`, `range`, `starts`, arrays per component."""
@@ -55,7 +53,7 @@ def rename_field(field: StructField, name: str) -> StructField:
 
 def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
     """The type of a component's answers: that of the slices where a slice lends its value, else the component's."""
-    return types[component.columns[0]] if component.monoid in LENDING else type_named(component.type)
+    return types[component.columns[0]] if component.monoid.lends else type_named(component.type)
 
 
 def type_named(kind: str) -> DataType:
@@ -66,8 +64,7 @@ def type_named(kind: str) -> DataType:
 def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
     """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
     kind = ArrayType(value, containsNull=not component.fixed_width)
-    elided = component.monoid == "count"
-    fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
+    fields = [StructField(value_column(index, field), kind, component.monoid.counts) for field in component.fields]
     if component.nullable:
         fields.append(StructField(value_column(index, "mark"), ByteType(), False))
     return fields

@@ -15,7 +15,6 @@ from weft.final.fold.partition import columns_for
 from weft.final.state.bucket import BucketGrouping, BucketPart
 from weft.final.state.form import SliceForm, to_bytes
 from weft.final.state.history import levels_for
-from weft.final.state.merge import is_mergeable
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import FinalStage, PartialStage
 from weft.spark.session.connect import prepare_callback
@@ -82,7 +81,7 @@ def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
 def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
     """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
     place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
-    if not all(map(is_mergeable, components)):
+    if not all(c.monoid.merge for c in components):
         return None
     numbers = dict.fromkeys(number for _, number in place)
     found = tuple((c, tuple(place[sql, number] for sql in c.columns))

@@ -132,7 +132,7 @@ def state_of(scan: StageGraph, buckets: Mapping[str, Sequence[int]]) -> ScanStat
         "buckets": list(buckets.get(node.id, ())),
         "columns": list(node.holds),
         "windows": sorted({list_window(w) for tree in scan.trees(node.id) for w in tree.stage.windows}),
-        "types": digest([(c.monoid, c.type, c.fields, c.parameters) for c in node.stage.components]),
+        "types": digest([(c.monoid.name, c.type, c.fields, c.parameters) for c in node.stage.components]),
     } for node in groupings_asked(scan)}}
 
 

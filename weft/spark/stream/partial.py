@@ -126,7 +126,7 @@ class PartialAggregator:
     @property
     def sums(self) -> set[int]:
         """Which values are sums of floating numbers."""
-        return {places[0] for c, places in self.form.merging or () if c.monoid == "add" and c.type == "double"}
+        return {places[0] for c, places in self.form.merging or () if c.monoid.starts_at_zero and c.type == "double"}
 
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""

@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
+from weft.aggregates.monoids.sums import COUNT
 from weft.errors import RunError
 from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
 from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
@@ -51,7 +52,7 @@ from weft.stages.build import final_stage, value_column
 # How many shelves the keys of a bucket lie on: a trigger moves those only that got rows.
 SHELVES = 32
 # How many of a window's rows are new: those without one were told before.
-FRESHNESS = Component("count", (f"count(IF({NEW}, 1, NULL))",), "bigint")
+FRESHNESS = Component(COUNT, (f"count(IF({NEW}, 1, NULL))",), "bigint")
 
 
 @dataclass(frozen=True)
