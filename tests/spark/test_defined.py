@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tests.fixtures.versions import needs_user_aggregates
 from tests.harness.differential import differences
 from tests.strategies.aggregates import Longest, Parity, Spread, Weighted
 from tests.strategies.queries import queries
@@ -21,6 +22,7 @@ from weft.cli.init import create_project
 from weft.cli.main import app
 from weft.errors import PlanError
 
+pytestmark = needs_user_aggregates
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 ANCHORS = [(100.0, 0.0), (104.0, 300.0), (108.0, 900.0)]
 QUERY = "SELECT symbol, window.end AS at, {} FROM trades {} GROUP BY symbol, window(ts, {})"

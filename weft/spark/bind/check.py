@@ -21,6 +21,7 @@ from weft.model.statistics import Statistics
 from weft.model.workload import BoundQuery
 from weft.spark.bind.functions import Functions
 from weft.spark.session.settings import Settings
+from weft.spark.session.version import require_supported
 from weft.sql import Parsed
 from weft.sql.copied import copied_text
 from weft.sql.identity import Expressions
@@ -37,6 +38,7 @@ class Checker:
     """Sources as views of one Spark session, and what is already known about expressions over them."""
 
     def __init__(self, spark: SparkSession):
+        require_supported(spark)
         self.spark = spark
         self._views: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}

@@ -22,10 +22,12 @@ from weft.aggregates.monoids import MONOIDS
 from weft.aggregates.operation import State
 from weft.errors import AggregateError
 from weft.model.query import CALL, KEY, WINDOW, Call, Query
+from weft.spark.session.version import USER_AGGREGATES, find_lack
 from weft.spark.stages.final import type_named
 from weft.sql.render import SOURCE, can_be_called, quoted, window_call
 
-ARROW_UDF: Any = F.arrow_udf  # its stubs do not know that a function's own type hints tell what kind it is
+# Its stubs do not know that a function's own type hints tell what kind it is, and PySpark 4.0 has none.
+ARROW_UDF: Any = getattr(F, "arrow_udf", None)
 # Whose aggregate a session calls by a name: several looms of one session may define the same name.
 OWNERS: WeakKeyDictionary[SparkSession, dict[str, Definition]] = WeakKeyDictionary()
 
@@ -40,6 +42,8 @@ class Functions:
 
     def add(self, definition: Definition) -> None:
         """Make an aggregate known by its name, and by another name over lists of rows."""
+        if lack := find_lack(USER_AGGREGATES):
+            raise AggregateError(definition.name, lack, USER_AGGREGATES.instead)
         self.definitions[definition.name] = definition
         over_lists = f"weft_{uuid4().hex}"
         self.spark.udf.register(over_lists, ARROW_UDF(over_each_list(definition), type_named(definition.returns)))
