@@ -45,10 +45,10 @@ class Clocked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.algorithm, name)
 
-    def advance(self, *given: Any) -> Any:
+    def read(self, *given: Any) -> Any:
         """Folds by the clock."""
         begun = time.thread_time()
-        found = self.algorithm.advance(*given)
+        found = self.algorithm.read(*given)
         self.seconds += time.thread_time() - begun
         return found
 

@@ -16,8 +16,8 @@ from weft.final.algorithms.base import LINEAR, Algorithm, Card
 WIDTH = 120
 PAGE = Path("docs/algorithms.md")
 BEGIN, END = "<!-- cards:begin, made by python -m scripts.algorithms_page -->", "<!-- cards:end -->"
-COLUMNS = ("name", "needs", "ranges", "longest window, in slices", "amortised", "worst", "all ranges 1 … n", "space",
-           "engine", "paper", "001 Table 2")
+COLUMNS = ("name", "needs", "ranges", "streams", "longest window, in slices", "amortised", "worst", "all ranges 1 … n",
+           "space", "engine", "paper", "001 Table 2")
 INTEGERS, DOUBLES = (np.dtype(np.int64),), (np.dtype(np.float64),)
 
 
@@ -39,8 +39,9 @@ def row(algorithm: Algorithm) -> tuple[str, ...]:
     """An algorithm's line of the table."""
     card = algorithm.card
     multi = card.multi.text if card.multi else "–"
-    return (f"`{card.name}`", ", ".join(card.needs) or "–", "many" if card.multi else "one", longest(algorithm),
-            card.single.text, card.worst.text, multi, card.space.text, card.engine, card.paper, printed(card))
+    return (f"`{card.name}`", ", ".join(card.needs) or "–", "many" if card.multi else "one",
+            "yes" if card.ragged else "–", longest(algorithm), card.single.text, card.worst.text, multi,
+            card.space.text, card.engine, card.paper, printed(card))
 
 
 def longest(algorithm: Algorithm) -> str:

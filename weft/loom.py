@@ -10,6 +10,7 @@ from os.path import abspath
 from typing import TYPE_CHECKING
 from warnings import warn
 
+from weft.aggregates.base import Aggregate
 from weft.aggregates.component import MAX_BAG_VALUES
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
@@ -20,7 +21,7 @@ from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
-from weft.final.choose import forced_pairs
+from weft.final.choose import Forcing, forced_pairs
 from weft.io.arrivals import StreamInput, parse_delay, refuse_own
 from weft.io.feeds import find_feed
 from weft.io.formats import absolute
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
 
 # The first of the family: the cheaper of one tree and trees with scans of their own.
 OPTIMIZER = OPTIMIZERS[0].name
-Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -159,11 +159,15 @@ class Loom:
         self._queries[name] = bound
         return bound.query
 
-    def aggregate(self, aggregate: Declared) -> None:
+    def aggregate(self, aggregate: Declared | Aggregate) -> None:
         """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
 
-        Its laws are checked on example values first; see docs/aggregates.md.
+        Its laws are checked on example values first; see docs/aggregates.md. A `weft.extend.Aggregate` says how Weft
+        runs a function that Spark knows and Weft does not.
         """
+        if isinstance(aggregate, Aggregate):
+            self._checker.extend(aggregate)
+            return
         definition = define(aggregate)
         columns = example_columns(definition)
         check_name(self.spark, definition, self._checker.defined)
@@ -180,7 +184,8 @@ class Loom:
              optimizer: str = OPTIMIZER) -> SharedPlan:
         """Which queries share which scan and tree, as an optimizer groups them by what Spark takes (see `measure`).
 
-        `algorithm` forces a final algorithm by name, for all functions or for some: {"max": "slick_deque"}.
+        `algorithm` forces a final algorithm, for all functions or for some: {"max": "slick_deque"}. It is a name, or an
+        algorithm of your own (`weft.extend`).
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)

@@ -11,10 +11,7 @@ from weft.cost.calibration_table import CalibrationTable, current_figures, kind_
 from weft.errors import PlanError
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm, Types
-from weft.final.algorithms.disjoint import disjoint
-from weft.final.algorithms.doubling import doubling
 from weft.final.algorithms.prefix import prefix
-from weft.final.algorithms.recalc import recalc
 from weft.final.bags import find_kernel
 from weft.model.stages import Forced
 
@@ -23,9 +20,8 @@ BY_NAME = {a.card.name: a for a in ALGORITHMS}
 SPELLED = dict.fromkeys(("sum", "count", "avg", "mean"), "add") | dict.fromkeys(("stddev", "variance"), "moments")
 # What any worker can run: nobody knows at plan time whether workers have numba, and compiling would cost them seconds.
 UNCOMPILED = tuple(a for a in ALGORITHMS if a.card.engine == "numpy")
-# What reads any window off slices of any lengths, the cheapest first.
-READERS = (prefix, doubling, disjoint, recalc)
-EVERY = "*"  # forces an algorithm for all monoids
+EVERY = "*"  # forces an algorithm for all functions
+Forcing = str | Algorithm | Mapping[str, str | Algorithm] | None
 
 # What a worker has to do where nobody knows better.
 CELLS = 1_000_000
@@ -42,8 +38,10 @@ def choose(operation: Operation, types: Types, ranges: Sequence[int], cells: int
     return min(known, key=lambda pair: pair[0])[1] if known else legal[-1]
 
 
-def find_algorithm(name: str) -> Algorithm:
-    """The algorithm of a name."""
+def find_algorithm(name: str | Algorithm) -> Algorithm:
+    """The algorithm of a name; one that the user brings along is itself."""
+    if not isinstance(name, str):
+        return name
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the algorithms are {', '.join(BY_NAME)}."
@@ -51,16 +49,31 @@ def find_algorithm(name: str) -> Algorithm:
     return BY_NAME[name]
 
 
-def forced_pairs(algorithm: str | Mapping[str, str] | None, defined: Iterable[str] = ()) -> Forced:
-    """What the user forces: one name for all monoids, or a name for each that he gives, his own aggregates too."""
+def forced_pairs(algorithm: Forcing, defined: Iterable[str] = ()) -> Forced:
+    """What the user forces: one algorithm for all functions, or one for each that he names, his own aggregates too.
+
+    One of Weft's is its name, one from outside the algorithm itself, which then travels with the stages.
+    """
     if algorithm is None:
         return ()
-    pairs = ((EVERY, algorithm),) if isinstance(algorithm, str) else tuple(algorithm.items())
-    for monoid, name in pairs:
-        find_algorithm(name)
-        if monoid != EVERY:
-            check_function(monoid, name, defined)
+    pairs = tuple(algorithm.items()) if isinstance(algorithm, Mapping) else ((EVERY, algorithm),)
+    for function, wanted in pairs:
+        name = check_algorithm(wanted)
+        if function != EVERY:
+            check_function(function, name, defined)
     return pairs
+
+
+def check_algorithm(wanted: str | Algorithm) -> str:
+    """The name of a forced algorithm, if there is one; one from outside must not pass for one of Weft's."""
+    if isinstance(wanted, str):
+        return find_algorithm(wanted).card.name
+    if not isinstance(wanted, Algorithm):
+        raise PlanError(f"{wanted!r} is no algorithm: give the name of one, or a value such as weft.extend.Bulk.")
+    name = wanted.card.name
+    if name in BY_NAME and BY_NAME[name] is not wanted:
+        raise PlanError(f"'{name}' is the name of one of Weft's algorithms: give your own another name on its card.")
+    return name
 
 
 def check_function(function: str, forced: str, defined: Iterable[str] = ()) -> None:
@@ -86,13 +99,26 @@ def read_by(component: Component, ranges: Sequence[int], forced: Forced) -> str:
     if component == ROWS:
         return prefix.card.name
     operation, types = folding(component)
+    wanted = forced_for(operation, forced)
+    if wanted and reads_any(wanted, operation, types):
+        return wanted.card.name
+    legal = [a.card.name for a in ALGORITHMS if reads_any(a, operation, types)]
+    if wanted:
+        raise PlanError(f"'{wanted.card.name}' cannot fold {component} in a stream, whose windows hold any number of "
+                        f"unequal slices: choose {' or '.join(legal)}, or leave the algorithm out.")
+    return legal[0]
+
+
+def forced_for(operation: Operation, forced: Forced) -> Algorithm | None:
+    """The algorithm that is forced for an operation, if any is."""
     wanted = dict(forced).get(operation.name) or dict(forced).get(EVERY)
-    legal = [a for a in READERS if a.supports(operation, types, ()) is None and keeps_bound(a, operation, types)]
-    if wanted is not None and wanted not in (a.card.name for a in legal):
-        names = " or ".join(a.card.name for a in legal)
-        raise PlanError(f"'{wanted}' cannot fold {component} in a stream, whose windows hold any number of unequal "
-                        f"slices: choose {names}, or leave the algorithm out.")
-    return wanted or legal[0].card.name
+    return find_algorithm(wanted) if wanted else None
+
+
+def reads_any(algorithm: Algorithm, operation: Operation, types: Types) -> bool:
+    """Whether an algorithm may read windows of a stream."""
+    return (algorithm.card.ragged and algorithm.supports(operation, types, ()) is None
+            and keeps_bound(algorithm, operation, types))
 
 
 def keeps_bound(algorithm: Algorithm, operation: Operation, types: Types) -> bool:
@@ -108,16 +134,15 @@ def assign(component: Component, ranges: Sequence[int], forced: Forced) -> Algor
     if component == ROWS:
         return prefix
     operation, types = folding(component)
-    wanted = dict(forced).get(operation.name) or dict(forced).get(EVERY)
-    if wanted is None:
+    algorithm = forced_for(operation, forced)
+    if algorithm is None:
         return choose(operation, types, ranges, among=UNCOMPILED)
-    algorithm = find_algorithm(wanted)
     missing = algorithm.missing and f"it cannot run: {algorithm.missing}"
     reason = algorithm.supports(operation, types, ranges) or missing
     if reason:
         cheapest = choose(operation, types, ranges, among=UNCOMPILED).card.name
-        raise PlanError(f"'{wanted}' cannot fold {component}: {reason}. For {operation.name}, '{cheapest}' would be "
-                        f"the cheapest; leave the algorithm out and Weft chooses it.")
+        raise PlanError(f"'{algorithm.card.name}' cannot fold {component}: {reason}. For {operation.name}, "
+                        f"'{cheapest}' would be the cheapest; leave the algorithm out and Weft chooses it.")
     return algorithm
 
 

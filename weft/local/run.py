@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.operation import Operation, State, types_of
-from weft.final.algorithms.base import Algorithm, Feed
+from weft.aggregates.operation import Operation, State
+from weft.final.algorithms.base import Algorithm
 from weft.model.edges import progressions
 from weft.model.window import Window
 
@@ -67,21 +67,27 @@ def run_tree(rows: LocalRows, windows: Sequence[Window], operation: Operation,
 
 def fold_local(slices: LocalSlices, slide: int, phase: int, windows: Sequence[Window], operation: Operation,
                algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
-    """Windows of one slide that end together: one feed of all keys."""
-    feed, key, end = make_feed(slices, slide, phase, [w.range for w in windows])
-    held = np.maximum((feed.hi[:, None] - feed.lo).max(0, initial=1), 1)
-    keys = len(slices.offsets) - 1
-    slack = int(np.diff(slices.offsets).max(initial=0))
-    kept = algorithm.init(operation, types_of(slices.values), np.maximum.accumulate(held).tolist(), keys, slack)
-    answers, _ = algorithm.advance(operation, kept, feed)
+    """Windows of one slide that end together: all keys are read at once."""
+    steps = find_steps(slices, slide, phase, [w.range for w in windows])
+    answers = algorithm.read(operation, slices.values, steps.lo, steps.hi)
+    key, end = steps.key, steps.end
     for r, window in enumerate(windows):
-        there = np.flatnonzero(feed.hi > feed.lo[:, r])
+        there = np.flatnonzero(steps.hi > steps.lo[:, r])
         values = tuple(a.reshape(-1, len(windows))[there, r] for a in answers)
         yield window, LocalAnswers(key[there], end[there] - window.range, values)
 
 
-def make_feed(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int]) -> tuple[Feed, np.ndarray,
-                                                                                           np.ndarray]:
+@dataclass(frozen=True)
+class LocalSteps:
+    """Moments at which windows end: the key, the moment, and the windows as slices, `lo[i, r]` to `hi[i]`."""
+
+    key: np.ndarray
+    end: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+def find_steps(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int]) -> LocalSteps:
     """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice."""
     size = np.diff(slices.offsets)
     there = size > 0
@@ -96,14 +102,12 @@ def make_feed(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int]
     end = ends[key] + (np.arange(offsets[-1]) - offsets[key]) * slide
     hi = place_rows(slices, key, end)
     lo = np.stack([place_rows(slices, key, end - r) for r in ranges], 1)
-    feed = Feed(slices.values, slices.offsets.astype(np.int64), offsets, hi, lo, np.asarray(ranges, np.int64), size)
-    return feed, key, end
+    return LocalSteps(key, end, lo, hi)
 
 
 def place_rows(slices: LocalSlices, key: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """How many slices of each key begin before each time."""
+    """The first slice of each key that does not begin before each time."""
     low = int(min(slices.start.min(), time.min()))
     span = int(max(slices.start.max(), time.max())) - low + 1
     owner = np.repeat(np.arange(len(slices.offsets) - 1), np.diff(slices.offsets))
-    found = np.searchsorted(owner * span + (slices.start - low), key * span + (time - low))
-    return found - slices.offsets[key]
+    return np.searchsorted(owner * span + (slices.start - low), key * span + (time - low))

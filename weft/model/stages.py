@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.aggregates.component import MAX_BAG_VALUES, ROWS, Component, Lift, merging
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
 from weft.model.window import ROW_COUNT, TIME, Window
 
-# The algorithm forced for each monoid, as pairs so that a stage can hold them.
-Forced = tuple[tuple[str, str], ...]
+# The algorithm forced for each function, a name or one from outside, as pairs so that a stage can hold them.
+Forced = tuple[tuple[str, Any], ...]
 
 
 class Column(NamedTuple):

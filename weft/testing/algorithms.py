@@ -1,4 +1,4 @@
-"""The contract of final algorithms: streams to feed them, cut as one likes, and the plain answer to compare with."""
+"""The contract of final algorithms: streams to read, and the plain answer to compare with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weft.aggregates.operation import COMOMENTS, MOMENTS, Operation, State, types_of
-from weft.final.algorithms.base import Algorithm, AlgorithmState, Feed, dense_feed
-from weft.final.algorithms.sequential import Sequential
+from weft.final.algorithms.base import Algorithm
+from weft.final.algorithms.sequential import Sequential, dense_feed
 from weft.final.algorithms.values import COMBINES
 
 
@@ -28,49 +28,20 @@ class Stream:
         latest = max((int(t[-1]) for t in self.times if len(t)), default=0)
         return np.arange(self.slide, latest + self.ranges[-1] + self.slide, self.slide)
 
-    def most(self) -> tuple[list[int], int]:
-        """The most slices that a window of each range holds, and that lie between two ends."""
-        held = [max((most_within(t, r) for t in self.times), default=0) for r in self.ranges]
-        return [max(h, 1) for h in held], max((most_within(t, self.slide) for t in self.times), default=0)
-
-    def feed(self, since: int, until: int) -> Feed:
-        """What comes in from one time to another: the slices that start there and the windows that end there."""
-        ends = self.ends[(self.ends > since) & (self.ends <= until)]
-        following = self.ends[self.ends > until]
+    def windows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Every window of every key and end as slices of all keys on one line: where those of each range begin, and
+        where they end."""
         base = np.append(0, np.cumsum([len(t) for t in self.times]))
-        spans = [np.searchsorted(t, (since, until)) for t in self.times]
-        pick = np.concatenate([np.arange(a, b) + o for (a, b), o in zip(spans, base, strict=False)] or [base[:0]])
-        lo = [np.stack([np.searchsorted(t, ends - r) for r in self.ranges], 1) for t in self.times]
-        reach = (following[0] if len(following) else 2**62) - self.ranges[-1]
-        return Feed(
-            tuple(a[pick] for a in self.cells),
-            np.append(0, np.cumsum([b - a for a, b in spans])).astype(np.int64),
-            np.arange(len(self.times) + 1, dtype=np.int64) * len(ends),
-            np.concatenate([np.searchsorted(t, ends) for t in self.times]).astype(np.int64),
-            np.concatenate(lo).astype(np.int64).reshape(-1, len(self.ranges)),
-            np.asarray(self.ranges, np.int64),
-            np.array([np.searchsorted(t, reach) for t in self.times], np.int64),
-        )
+        hi = [np.searchsorted(t, self.ends) + o for t, o in zip(self.times, base, strict=False)]
+        lo = [np.stack([np.searchsorted(t, self.ends - r) for r in self.ranges], 1) + o
+              for t, o in zip(self.times, base, strict=False)]
+        return np.concatenate(lo), np.concatenate(hi)
 
 
-def most_within(times: np.ndarray, span: int) -> int:
-    """The most elements that lie within any half-open span of time."""
-    return int((np.searchsorted(times, times + span) - np.arange(len(times))).max(initial=0))
-
-
-def run_stream(algorithm: Algorithm, operation: Operation, stream: Stream, cuts: Sequence[int] = (),
-               through_bytes: bool = True) -> State:
-    """All answers, key by key and end by end, of a stream fed in the pieces that the cuts make."""
-    held, slack = stream.most()
-    keys, ranges = len(stream.times), len(stream.ranges)
-    kept = algorithm.init(operation, types_of(stream.cells), held, keys, slack)
-    pieces: list[State] = []
-    last = int(stream.ends[-1])
-    for since, until in zip([-1, *cuts], [*cuts, last], strict=True):
-        answers, kept = algorithm.advance(operation, kept, stream.feed(since, until))
-        pieces.append(tuple(a.reshape(keys, -1, ranges) for a in answers))
-        kept = AlgorithmState.from_bytes(kept.to_bytes()) if through_bytes else kept
-    return tuple(np.concatenate(field, 1) for field in zip(*pieces, strict=True))
+def run_stream(algorithm: Algorithm, operation: Operation, stream: Stream, times: int = 1) -> State:
+    """All answers, key by key and end by end, asked so many times over in one call."""
+    lo, hi = stream.windows()
+    return algorithm.read(operation, stream.cells, np.tile(lo, (times, 1)), np.tile(hi, times))
 
 
 def cells_for(operation: Operation, kind: np.dtype, size: int, seed: int, odd: bool = False) -> State:
@@ -146,9 +117,9 @@ def count_steps(algorithm: Sequential, operation: Operation, cells: State, range
                 at_once: int = 1) -> np.ndarray:
     """How many combines each call takes, the kernel run as plain Python so many slices of one key at a time."""
     plain = replace(algorithm, kernel=algorithm.kernel.python)  # type: ignore[attr-defined]
-    kept, counts = plain.init(operation, types_of(cells), ranges, 1), []
+    kept, counts = plain.begin(operation, types_of(cells), ranges, 1), []
     for i in range(0, len(cells[0]), at_once):
         before = COMBINES[0]
-        _, kept = plain.advance(operation, kept, dense_feed(tuple(a[i : i + at_once] for a in cells), ranges))
+        plain.step(operation, kept, dense_feed(tuple(a[i : i + at_once] for a in cells), ranges))
         counts.append(COMBINES[0] - before)
     return np.array(counts)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates.operation import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, types_of
-from weft.final.algorithms import ALGORITHMS, AlgorithmState, Feed, dense_feed, recalc
-from weft.final.algorithms.bulk import bounds, first_needed
+from weft.final.algorithms import ALGORITHMS, recalc
+from weft.final.algorithms.sequential import Sequential, dense_feed
 from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
 from weft.testing.operations import AFFINE
 
@@ -47,7 +47,7 @@ def label(value):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)
 @pytest.mark.parametrize(("operation", "kind"), PAIRS, ids=label)
-def test_equals_recalc_however_the_input_is_cut(algorithm, operation, kind):
+def test_windows_of_any_slices_equal_recalc(algorithm, operation, kind):
     one_range = algorithm.card.multi is None
     refused = algorithm.supports(operation, tuple(a.dtype for a in cells_for(operation, kind, 1, 0)), [3])
     if refused:
@@ -58,45 +58,45 @@ def test_equals_recalc_however_the_input_is_cut(algorithm, operation, kind):
     @settings(max_examples=15)
     def check(data):
         stream = data.draw(streams(operation, kind, one_range))
-        ends = stream.ends
-        cuts = sorted(data.draw(st.lists(st.integers(0, int(ends[-1]) - 1), max_size=4, unique=True)))
+        times = data.draw(st.integers(1, 2))
         with np.errstate(all="ignore"):
-            want = run_stream(recalc, operation, stream)
-            assert_same(operation, run_stream(algorithm, operation, stream), want, stream.cells)
-            assert_same(operation, run_stream(algorithm, operation, stream, cuts), want, stream.cells)
+            want = run_stream(recalc, operation, stream, times)
+            assert_same(operation, run_stream(algorithm, operation, stream, times), want, stream.cells)
 
     check()
 
 
-def spelled_out(feed, seen):
-    """A dense feed with the bounds of its windows written down."""
-    lo, hi = bounds(feed, seen)
-    ranges = len(feed.ranges)
-    return Feed(feed.cells, feed.keys, feed.steps, hi[::ranges].copy(), lo.reshape(-1, ranges), feed.ranges,
-                first_needed(feed, seen + np.diff(feed.keys)))
-
-
-def run_dense(algorithm, operation, lines, ranges, cuts, spelled=()):
-    """All answers of keys whose every slice is a step, fed in pieces; those numbered in `spelled` with their bounds."""
-    kept, pieces = algorithm.init(operation, types_of(lines[0]), ranges, len(lines), 0), []
+def run_dense(algorithm, operation, lines, ranges, cuts):
+    """All answers of a kernel over keys whose every slice is a step, fed in pieces."""
+    kept, pieces = algorithm.begin(operation, types_of(lines[0]), ranges, len(lines)), []
     edges = [0, *cuts, max(len(line[0]) for line in lines)]
-    for number, (since, until) in enumerate(pairwise(edges)):
+    for since, until in pairwise(edges):
         parts = [tuple(a[since:until] for a in line) for line in lines]
         cells = tuple(np.concatenate(field) for field in zip(*parts, strict=True))
         feed = dense_feed(cells, ranges, np.append(0, np.cumsum([len(part[0]) for part in parts])))
-        feed = spelled_out(feed, kept.seen.copy()) if number in spelled else feed
-        answers, kept = algorithm.advance(operation, kept, feed)
-        kept = AlgorithmState.from_bytes(kept.to_bytes())
+        answers = algorithm.step(operation, kept, feed)
         pieces.append([tuple(a.reshape(-1, len(ranges))[low:high] for a in answers)
                        for low, high in pairwise(feed.keys)])
     return tuple(np.concatenate([piece[key][field] for key in range(len(lines)) for piece in pieces])
                  for field in range(len(lines[0])))
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)
+def read_dense(lines, operation, ranges):
+    """The same by recalc, as windows of slices on one line."""
+    stream = Stream(tuple(np.concatenate(field) for field in zip(*lines, strict=True)),
+                    tuple(np.arange(len(line[0])) for line in lines), tuple(ranges), 1)
+    lo, hi = stream.windows()
+    number = np.tile(np.arange(len(stream.ends)), len(lines))
+    sizes = np.repeat([len(line[0]) for line in lines], len(stream.ends))
+    there = number < sizes
+    answers = recalc.read(operation, stream.cells, lo[there], hi[there])
+    return tuple(a.reshape(-1, len(ranges)) for a in answers)
+
+
+@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if isinstance(a, Sequential)], ids=lambda a: a.card.name)
 @pytest.mark.parametrize(("operation", "kind"), [(ADD, np.int64), (ADD, np.float64), (MAX, np.float64), (MIN, np.int64),
                                               (MOMENTS, np.float64), (AFFINE, np.int64)], ids=label)
-def test_dense_equals_recalc_however_the_input_is_cut(algorithm, operation, kind):
+def test_a_kernel_goes_on_where_it_left_off(algorithm, operation, kind):
     one_range = algorithm.card.multi is None
     if algorithm.supports(operation, tuple(a.dtype for a in cells_for(operation, kind, 1, 0)), [3]):
         return
@@ -110,11 +110,10 @@ def test_dense_equals_recalc_however_the_input_is_cut(algorithm, operation, kind
         most = 1 if one_range else 4
         ranges = sorted(data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=most, unique=True)))
         cuts = sorted(data.draw(st.lists(st.integers(0, max(sizes)), max_size=4, unique=True)))
-        spelled = data.draw(st.sets(st.integers(0, len(cuts))))
         with np.errstate(all="ignore"):
-            want = run_dense(recalc, operation, lines, ranges, ())
+            want = read_dense(lines, operation, ranges)
             whole = tuple(np.concatenate(field) for field in zip(*lines, strict=True))
             assert_same(operation, run_dense(algorithm, operation, lines, ranges, ()), want, whole)
-            assert_same(operation, run_dense(algorithm, operation, lines, ranges, cuts, spelled), want, whole)
+            assert_same(operation, run_dense(algorithm, operation, lines, ranges, cuts), want, whole)
 
     check()

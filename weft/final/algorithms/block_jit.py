@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from weft.aggregates.operation import Operation, State, types_of
-from weft.final.algorithms.base import CombineBound, dense_feed
+from weft.final.algorithms.base import CombineBound
 from weft.final.algorithms.block import CARD as BLOCK
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.jit import Kernel
-from weft.final.algorithms.sequential import narrow, one_line
+from weft.final.algorithms.sequential import dense_feed, narrow, one_line
 from weft.final.algorithms.values import TAGS, combine, load, store
 
 CARD = replace(BLOCK, name="block_jit", title="block prefix and suffix, compiled", engine="numba",

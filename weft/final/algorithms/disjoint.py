@@ -25,6 +25,7 @@ CARD = Card(
     space=CombineBound("n (⌈log₂ n⌉ + 2)", lambda n: n * (levels(n) + 2)),
     depth="log",
     longest=TABLED,
+    ragged=True,
 )
 
 

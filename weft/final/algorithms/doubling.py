@@ -23,6 +23,7 @@ CARD = Card(
     needs=("idempotent",),
     depth="log",
     longest=TABLED,
+    ragged=True,
 )
 
 

@@ -21,6 +21,7 @@ CARD = Card(
     multi=CombineBound("n + 1", lambda n: n + 1),
     space=CombineBound("n", lambda n: n),
     needs=("invertible",),
+    ragged=True,
 )
 
 

@@ -20,6 +20,7 @@ CARD = Card(
     multi=CombineBound("n²", lambda n: n * n),
     space=CombineBound("n", lambda n: n),
     table="n | n | n² | n",
+    ragged=True,
 )
 
 

@@ -8,9 +8,49 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.aggregates.operation import Operation, State, types_of
-from weft.final.algorithms.base import AlgorithmState, Card, Feed, Types, dense_feed, refusal
+from weft.final.algorithms.base import Card, Types, refusal
 from weft.final.algorithms.jit import missing
 from weft.final.algorithms.values import TAGS
+
+
+@dataclass(frozen=True)
+class Feed:
+    """New slices of many keys, and the windows that end among them.
+
+    Key k brings the slices `keys[k]` … `keys[k + 1]` of `cells` and takes the steps `steps[k]` … `steps[k + 1]`.
+    At a step all its windows end before slice `hi[step]`, and the one of range r begins at slice `lo[step, r]`,
+    counting the key's slices since `begin`; both never fall, and ranges ascend. Where `hi` is empty the data is dense:
+    there is a step after every slice, and range r reaches back over the last `ranges[r]` slices, or all there are.
+    """
+
+    cells: State
+    keys: np.ndarray
+    steps: np.ndarray
+    hi: np.ndarray
+    lo: np.ndarray
+    ranges: np.ndarray
+
+
+def dense_feed(cells: State, ranges: Sequence[int], keys: np.ndarray | None = None) -> Feed:
+    """A feed in which every slice of every key is a step; one key unless `keys` cuts the cells."""
+    cut = np.array([0, len(cells[0])]) if keys is None else np.asarray(keys, np.int64)
+    lengths = np.asarray(ranges, np.int64)
+    return Feed(cells, cut, cut, np.empty(0, np.int64), np.empty((0, len(lengths)), np.int64), lengths)
+
+
+@dataclass(frozen=True)
+class KernelState:
+    """What a kernel keeps of many keys between two calls, in arrays that it changes.
+
+    `seen[k]` slices of key k have come in. Its values lie in a ring of `size` slices and what else it needs, its
+    integers in row k of `marks` (pointers) and of `links` (one or more per place).
+    """
+
+    size: int
+    seen: np.ndarray
+    values: State
+    marks: np.ndarray
+    links: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -46,42 +86,61 @@ class Sequential:
             return f"{self.card.title} has no compiled {operation.name}"
         return refusal(self.card, operation, types, ranges)
 
-    def init(self, operation: Operation, types: Types, ranges: Sequence[int], keys: int,
-             slack: int = 0) -> AlgorithmState:
+    def begin(self, operation: Operation, types: Types, ranges: Sequence[int], keys: int) -> KernelState:
         """An empty state of so many keys."""
         kinds = wide(operation, types)
         lines = keys * (len(types) if operation.ufunc is not None else 1)
-        room = self.room(max(ranges) + slack, len(ranges))
-        return AlgorithmState(
+        room = self.room(max(ranges), len(ranges))
+        return KernelState(
+            room.size,
             np.zeros(lines, np.int64),
-            np.array([0, room.size]),
             operation.empty(kinds, lines * room.values),
             np.zeros((lines, room.marks), np.int64),
             np.zeros((lines, room.links), np.int64),
         )
 
-    def advance(self, operation: Operation, kept: AlgorithmState, feed: Feed) -> tuple[State, AlgorithmState]:
-        """The answers of all steps and ranges, and the state after them."""
+    def step(self, operation: Operation, kept: KernelState, feed: Feed) -> State:
+        """The answers of all steps and ranges, range by range within a step; the state goes on from there."""
         fields, types = len(feed.cells), types_of(feed.cells)
         lined = one_line(operation, feed)
         steps = int(lined.steps[-1])
         out = tuple(np.empty(steps * len(feed.ranges), a.dtype) for a in lined.cells)
         identity = tuple(np.full(1, e, a.dtype) for e, a in zip(operation.identity(types), lined.cells, strict=False))
         identity += tuple(np.zeros(1) for _ in lined.cells[len(identity):])
-        size = int(kept.offsets[1])
-        scratch = np.empty(size + 1, np.int64)
-        self.kernel(TAGS[operation.name], identity, size, lined.cells, lined.keys, lined.steps, lined.hi, lined.lo,
+        scratch = np.empty(kept.size + 1, np.int64)
+        self.kernel(TAGS[operation.name], identity, kept.size, lined.cells, lined.keys, lined.steps, lined.hi, lined.lo,
                     lined.ranges, kept.seen, kept.values, kept.marks, kept.links, scratch, out)
-        return narrow(out, types, fields), kept
+        return narrow(out, types, fields)
 
     def slide(self, operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
         """For each length q, ascending, the fold of cells p … p + q − 1 for every p < size."""
         line = tuple(a[: size + lengths[-1] - 1] for a in cells)
-        kept = self.init(operation, types_of(cells), lengths, 1)
-        answers, _ = self.advance(operation, kept, dense_feed(line, lengths))
+        answers = self.step(operation, self.begin(operation, types_of(cells), lengths, 1), dense_feed(line, lengths))
         table = tuple(a.reshape(-1, len(lengths)) for a in answers)
         for r, length in enumerate(lengths):
             yield tuple(a[length - 1 : length - 1 + size, r] for a in table)
+
+    def read(self, operation: Operation, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+        """At each step i, for each range r, the fold of slices lo[i, r] … hi[i] − 1 of a line."""
+        if not len(hi):
+            return operation.empty(types_of(line), 0)
+        feed = feed_of(line, lo, hi)
+        kept = self.begin(operation, types_of(line), feed.ranges.tolist(), len(feed.keys) - 1)
+        return self.step(operation, kept, feed)
+
+
+def feed_of(line: State, lo: np.ndarray, hi: np.ndarray) -> Feed:
+    """The windows as a kernel takes them: where they begin anew on the line there is another key, with its own slices.
+    """
+    falls = (np.diff(hi) < 0) | (np.diff(lo, axis=0) < 0).any(1)
+    steps = np.concatenate(([0], np.flatnonzero(falls) + 1, [len(hi)]))
+    begin, end = lo[steps[:-1]].min(1), hi[steps[1:] - 1]
+    sizes = end - begin
+    keys = np.append(0, np.cumsum(sizes))
+    place = np.arange(keys[-1]) + np.repeat(begin - keys[:-1], sizes)
+    shift = np.repeat(begin, np.diff(steps))
+    held = np.maximum.accumulate(np.maximum((hi[:, None] - lo).max(0), 1))
+    return Feed(tuple(a[place] for a in line), keys, steps, hi - shift, lo - shift[:, None], held)
 
 
 def power(n: int) -> int:

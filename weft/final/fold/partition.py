@@ -104,7 +104,8 @@ def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Ar
     slices = Slices(number[order], start[order], rows[order])
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
-    algorithms = [[NAMED.get(names[i]) for i in kept] for names in names_of]
+    named = NAMED | {a.card.name: a for _, a in stage.forced if not isinstance(a, str)}
+    algorithms = [[named.get(names[i]) for i in kept] for names in names_of]
     for answers in folding(slices, windows, order_lanes(stage, [lanes[i] for i in kept], order), algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)

@@ -14,12 +14,13 @@ from pyspark.sql import functions as F
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import GUARD
 from weft.aggregates.defined import Definition
+from weft.aggregates.monoids import Monoid
 from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import BoundQuery
-from weft.spark.bind.functions import Functions
+from weft.spark.bind.functions import Functions, check_extension
 from weft.spark.session.settings import Settings
 from weft.spark.session.version import require_supported
 from weft.sql import Parsed
@@ -48,15 +49,24 @@ class Checker:
         self._functions = Functions(spark)
         self.settings = Settings(spark)
         self._sortable: set[str] = set()
+        self._extensions: dict[str, Aggregate] = {}
+        self._monoids: dict[str, Monoid] = {}
 
     @property
     def defined(self) -> dict[str, Aggregate]:
         """The user's aggregates as the SQL reader knows them, by lower-case name."""
-        return {name: definition.function for name, definition in self._functions.definitions.items()}
+        own = {name: definition.function for name, definition in self._functions.definitions.items()}
+        return own | self._extensions
 
     def define(self, definition: Definition) -> None:
         """Make a user's aggregate known to Spark by its name."""
         self._functions.add(definition)
+
+    def extend(self, aggregate: Aggregate) -> None:
+        """Let Weft run a function that Spark has and Weft does not."""
+        for name in aggregate.names:
+            check_extension(self.spark, name, self.defined)
+        self._extensions |= {name.lower(): aggregate for name in aggregate.names}
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
@@ -108,6 +118,7 @@ class Checker:
             tuple(lower_call(query, call, types, self.defined, self.identity) for call in query.calls),
             self._expressions.is_risky(query),
         )
+        refuse_namesakes(bound, self._monoids)
         if query.window.counts_rows:
             self._require_order(query)
             bound = bind_row_window(bound, self._functions.call_text)
@@ -211,6 +222,15 @@ def bind_row_window(bound: BoundQuery, call_text: Callable[[Call], str]) -> Boun
     asked = any(WINDOW in text for text in (query.having or "", *(output.sql for output in query.outputs)))
     native, times = copied_text(query, kind, call_text), lower_times(query.time, kind)
     return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
+
+
+def refuse_namesakes(bound: BoundQuery, known: dict[str, Monoid]) -> None:
+    """Refuse a monoid that bears the name of another one: components of one name are shared."""
+    for monoid in (component.monoid for component in bound.components):
+        other = known.setdefault(monoid.name, monoid)
+        if other is not monoid and not (monoid.made_by and monoid.made_by == other.made_by):
+            raise RefusedError(bound.query.name, f"there are two monoids of the name '{monoid}'.", place=Place(1, 1),
+                               hint="Make a monoid once, and give each a name of its own.")
 
 
 def refuse_large(bound: BoundQuery, found: Statistics | None, most: int) -> None:

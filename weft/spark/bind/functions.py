@@ -138,6 +138,15 @@ def check_name(spark: SparkSession, definition: Definition, defined: Mapping[str
         raise AggregateError(name, "Spark or Weft has a function of this name.", "Choose another name.")
 
 
+def check_extension(spark: SparkSession, name: str, defined: Mapping[str, Aggregate]) -> None:
+    """Raises where a function is there already, or is none of Spark's, whose answers Weft's must equal."""
+    if find(name) or name.lower() in defined:
+        raise AggregateError(name, "there is already an aggregate of this name.", "Choose another name.")
+    if not can_be_called(name) or not spark.catalog.functionExists(name):
+        raise AggregateError(name, "Spark has no function of this name, so nothing says what its answers are.",
+                             "Register it with spark.udf, or derive it from weft.UserAggregate.")
+
+
 def check_partials(spark: SparkSession, definition: Definition, columns: Sequence[pa.Array]) -> None:
     """Raises where Spark's partials of example rows, some with nulls, are not the state that lift and combine give."""
     if not definition.aggregate.partials:
