@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from weft.aggregates.component import MAX_BAG_VALUES, ROWS, Component, Lift, merging
@@ -98,6 +99,14 @@ class DeriveStage(PartialStage):
     """Slices with fewer keys, and cut less finely, out of another stage's slices; its columns' SQL reads those."""
 
 
+class AskedFold(NamedTuple):
+    """What is asked of a window under a predicate: the places of the components."""
+
+    predicate: int
+    window: int
+    components: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class FinalStage:
     """One tree: slices in, the answers of its windows out, as arrays along time per key and window.
@@ -106,7 +115,7 @@ class FinalStage:
     user asked for. Where `predicates` are given, by their numbers and the places of the windows asked under each,
     answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
     its `tests`; or without marks a count of rows and the components' columns for each predicate. A worker holds at most
-    `max_bag_values` values of a column of bags.
+    `max_bag_values` values of a column of bags. `asked` says what is folded of which window; without it, everything is.
     """
 
     keys: int
@@ -119,6 +128,21 @@ class FinalStage:
     marks: int = 0
     tests: tuple[tuple[Test, ...], ...] = ()
     max_bag_values: int = MAX_BAG_VALUES
+    asked: tuple[AskedFold, ...] = ()
+
+    def windows_asking(self, component: int, predicate: int) -> frozenset[int]:
+        """The places of the windows that ask for a component under a predicate."""
+        if not self.asked:
+            return frozenset(range(len(self.windows)))
+        return self._asking.get((component, predicate), frozenset())
+
+    @cached_property
+    def _asking(self) -> dict[tuple[int, int], frozenset[int]]:
+        found: dict[tuple[int, int], set[int]] = {}
+        for predicate, window, components in self.asked:
+            for component in components:
+                found.setdefault((component, predicate), set()).add(window)
+        return {key: frozenset(windows) for key, windows in found.items()}
 
     @property
     def sends_rows(self) -> bool:

@@ -26,7 +26,17 @@ from weft.model.edges import progressions
 from weft.model.graph import Node, StageGraph, digest
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.stages import AnswerStage, AskedQuery, Column, DeriveStage, FinalStage, Forced, PartialStage, Stage
+from weft.model.stages import (
+    AnswerStage,
+    AskedFold,
+    AskedQuery,
+    Column,
+    DeriveStage,
+    FinalStage,
+    Forced,
+    PartialStage,
+    Stage,
+)
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
@@ -300,6 +310,19 @@ def narrow_final(final: FinalStage, stage: AnswerStage) -> FinalStage:
     algorithms = tuple(tuple(names[i] for i in place) for names in chosen)
     predicates = asked_windows(stage, windows) if final.predicates else ()
     return replace(final, windows=windows, components=stage.components, algorithms=algorithms, predicates=predicates)
+
+
+def answer_all(final: FinalStage, stages: Sequence[AnswerStage]) -> FinalStage:
+    """The final stage that folds what any of some answer stages read, each window only for those that read it."""
+    asked: dict[tuple[int, int], set[int]] = {}
+    for stage in stages:
+        components = [final.components.index(c) for c in stage.components]
+        for query in stage.queries:
+            asked.setdefault((query.predicate, final.windows.index(query.window)), set()).update(components)
+    folds = tuple(AskedFold(*pair, tuple(sorted(asked[pair]))) for pair in sorted(asked))
+    places = {number: tuple(fold.window for fold in folds if fold.predicate == number) for number, _ in asked}
+    predicates = tuple(sorted(places.items())) if final.predicates else ()
+    return replace(final, predicates=predicates, asked=folds)
 
 
 def asked_windows(stage: AnswerStage, windows: Sequence[Window]) -> tuple[tuple[int, tuple[int, ...]], ...]:

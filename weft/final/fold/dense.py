@@ -6,9 +6,10 @@ slides all windows over them, and the answers that exist are gathered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class WindowAnswers:
     """Answers of one window: row i holds the answers `offsets[i]` … `offsets[i + 1]` of the key of slice `row[i]`.
 
     The windows of a row start at `first[i]` and follow each other by one slide, unless `starts` lists every start.
-    A lane's marks hold for whole rows.
+    A lane's marks hold for whole rows. A lane that the window does not ask for is None.
     """
 
     window: int
@@ -52,7 +53,7 @@ class WindowAnswers:
     first: np.ndarray
     starts: np.ndarray | None
     rows: np.ndarray
-    lanes: tuple[Decoded, ...]
+    lanes: tuple[Decoded | None, ...]
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,12 @@ class Cells:
 
 
 def fold_dense(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
-               algorithms: Sequence[Sequence[Algorithm | None]]) -> Iterator[WindowAnswers]:
+               algorithms: Sequence[Sequence[Algorithm | None]],
+               asking: Sequence[Container[int]] = ()) -> Iterator[WindowAnswers]:
     """Every answer of every window, a batch of rows at a time; `algorithms[g][i]` folds lane i on grid g.
 
-    A lane of bags has no algorithm: it brings its kernel along.
+    A lane of bags has no algorithm: it brings its kernel along. `asking[i]` are the windows that ask for lane i;
+    without it, all do.
     """
     if len(slices.start) == 0:
         return
@@ -79,27 +82,44 @@ def fold_dense(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane |
         layout = lay_out(slices.key, cell, grid.gap)
         tile = max(TILE, 2 * grid.gap)
         for low in range(0, layout.size, tile):
-            folded = list(zip(lanes, chosen, strict=True))
+            every = asking or [range(len(windows))] * len(lanes)
+            folded = [FoldedLane(*each) for each in zip(lanes, chosen, every, strict=True)]
             yield from fold_tile(slices, grid, layout, offset, low, min(low + tile, layout.size), folded)
 
 
+class FoldedLane(NamedTuple):
+    """A lane, the algorithm that folds it on a grid, and the windows that ask for it."""
+
+    lane: Lane | BagLane
+    algorithm: Algorithm | None
+    asking: Container[int]
+
+    def read(self, cells: Cells, reaches: Sequence[Reach], size: int) -> Iterator[AnswerReader]:
+        """For each reach that asks for the lane, what tells its answers."""
+        mine = [reach for reach in reaches if reach.window in self.asking]
+        if isinstance(self.lane, BagLane):
+            return read_bags(cells, self.lane, mine)
+        return slide_lanes(cells, self.lane, self.algorithm or prefix, mine, size) if mine else iter(())
+
+
 def fold_tile(slices: Slices, grid: Grid, layout: Layout, offset: np.ndarray, low: int, high: int,
-              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[WindowAnswers]:
+              folded: Sequence[FoldedLane]) -> Iterator[WindowAnswers]:
     """The answers of the windows that start in the tile [low, high) of the line."""
     first, last = np.searchsorted(layout.place, (low, high + grid.gap + 1))
     span = slice(int(first), int(last))
     cells = Cells(layout.place[span] - low, offset[span], span, high - low + grid.gap + 1)
     size = high - low
     counts = slide_windows(cells, Lane(ADD, (slices.rows,), None, lambda s: ([], None)), prefix, grid.reaches, size)
-    told = [read_bags(cells, lane, grid.reaches) if isinstance(lane, BagLane)
-            else slide_lanes(cells, lane, algorithm or prefix, grid.reaches, size) for lane, algorithm in folded]
-    spreading = [lane for lane, _ in folded if isinstance(lane, BagLane) and lane.kernel.spreads]
+    told = [lane.read(cells, grid.reaches, size) for lane in folded]
     for reach, (rows,) in zip(grid.reaches, counts, strict=True):
-        tellings = [next(lane) for lane in told]
+        asked = [reach.window in each.asking for each in folded]
+        tellings = [next(lane) if here else None for lane, here in zip(told, asked, strict=True)]
+        spreading = [lane for (lane, *_), here in zip(folded, asked, strict=True)
+                     if here and isinstance(lane, BagLane) and lane.kernel.spreads]
         there = whole_windows(grid, reach, layout, low, rows) if grid.counts_rows else np.flatnonzero(rows)
         for here in split_answers(cells, reach, spreading, there):
             if len(here):
-                sent = tuple(tell(here) for tell in tellings)
+                sent = tuple(tell and tell(here) for tell in tellings)
                 yield cut_answers(grid, reach, layout, low, here, rows[here], sent)
 
 
@@ -189,20 +209,26 @@ def gather_answers(lane: Lane, state: State, valid: np.ndarray | None, here: np.
 
 
 def cut_answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,
-                lanes: tuple[Decoded, ...]) -> WindowAnswers:
+                lanes: tuple[Decoded | None, ...]) -> WindowAnswers:
     """The gathered answers cut into rows: one per run, or one per run and set of marks."""
     place = here + low
     run, offsets = cut_runs(layout, place)
-    if any(marks is not None for _, marks in lanes):
-        order, run, offsets = cut_by_marks(lanes, run, offsets)
+    if any(lane is not None and lane[1] is not None for lane in lanes):
+        order, run, offsets = cut_by_marks([lane for lane in lanes if lane is not None], run, offsets)
         place, rows = place[order], rows[order]
-        lanes = tuple(([v.take(order) for v in values], None if m is None else m[order]) for values, m in lanes)
+        lanes = tuple(lane and take_lane(lane, order) for lane in lanes)
     shift = layout.cell[run] - layout.base[run]
     first = (place[offsets[:-1]] + shift) * grid.slide + grid.phase
     gapless = np.array_equal(place[offsets[1:] - 1] - place[offsets[:-1]], np.diff(offsets) - 1)
     starts = None if gapless else (place + np.repeat(shift, np.diff(offsets))) * grid.slide + grid.phase
-    marked = tuple((values, None if m is None else m[offsets[:-1]]) for values, m in lanes)
+    marked = tuple(lane and (lane[0], None if lane[1] is None else lane[1][offsets[:-1]]) for lane in lanes)
     return WindowAnswers(reach.window, layout.row[run], offsets, first, starts, rows, marked)
+
+
+def take_lane(lane: Decoded, order: np.ndarray) -> Decoded:
+    """The values and marks in another order."""
+    values, marks = lane
+    return [v.take(order) for v in values], None if marks is None else marks[order]
 
 
 def cut_runs(layout: Layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -214,7 +240,7 @@ def cut_runs(layout: Layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return begin + filled, np.append(cuts[filled], len(place))
 
 
-def cut_by_marks(lanes: tuple[Decoded, ...], run: np.ndarray,
+def cut_by_marks(lanes: Sequence[Decoded], run: np.ndarray,
                  offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The order that brings equal marks of a run together, and the rows it makes.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,20 +14,19 @@ import pyarrow as pa
 from weft.aggregates.component import ROWS, Component, columns_of
 from weft.aggregates.monoids.lanes import Decoded, Lane
 from weft.final.algorithms import ALGORITHMS
-from weft.final.algorithms.base import Algorithm
 from weft.final.bags import Bag, BagLane, find_kernel
 from weft.final.bags.bag import check_size
 from weft.final.fold.dense import Slices, WindowAnswers, fold_dense
 from weft.final.fold.layout import algorithms_on
 from weft.model.marks import Test
 from weft.model.stages import FinalStage
-from weft.model.window import Window
 
 BATCH_BYTES = 1 << 18
 NAMED = {a.card.name: a for a in ALGORITHMS}
+# The types of the values of each component, by its place.
+ValueTypes = Mapping[int, list[pa.DataType]]
 # Slices, windows, lanes and the algorithms of each grid in; answers out.
-Folding = Callable[[Slices, Sequence[Window], Sequence[Lane | BagLane], Sequence[Sequence[Algorithm | None]]],
-                   Iterator[WindowAnswers]]
+Folding = Callable[..., Iterator[WindowAnswers]]
 
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -42,20 +42,22 @@ def fold_columns(stage: FinalStage, columns: Sequence[pa.Array], folding: Foldin
     """The answers that a way of folding finds in slices: columns keys, slice start, marks and components."""
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
+    types = value_types(stage, columns[stage.keys + 1 :]) if stage.asked else {}
     for chosen in choose_slices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
         named = keys
         if chosen.predicate is not None:
             named = [*keys, pa.array(np.full(len(start), chosen.predicate, np.int32))]
-        yield from join_batches(fold_slices(stage, chosen, named, number, start, folding))
+        yield from join_batches(fold_slices(stage, chosen, named, number, start, folding, types))
 
 
 class PredicateChoice(NamedTuple):
-    """What is folded for one predicate, if there are several: at which windows, which slices in order, and of what."""
+    """What is folded for one predicate, if there are several: at which windows, which slices in order, and of what; a
+    lane that it does not ask for is None."""
 
     predicate: int | None
     places: Sequence[int]
     order: np.ndarray
-    lanes: list[Lane | UnorderedBag]
+    lanes: list[Lane | UnorderedBag | None]
 
 
 def choose_slices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Array]) -> Iterator[PredicateChoice]:
@@ -70,10 +72,12 @@ def choose_slices(stage: FinalStage, order: np.ndarray, columns: Sequence[pa.Arr
             there = passing_slices(stage.tests[number], marks, fields)
             yield PredicateChoice(number, places, order[there], lanes)
     else:
-        width = len(columns_for(stage))
-        for i, (number, places) in enumerate(stage.predicates):
-            rows, *mine = columns[i * width : (i + 1) * width]
-            yield PredicateChoice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine))
+        begin = 0
+        for number, places in stage.predicates:
+            width = len(columns_for(stage, number))
+            rows, *mine = columns[begin : begin + width]
+            begin += width
+            yield PredicateChoice(number, places, order[rows.to_numpy()[order] > 0], encode_lanes(stage, mine, number))
 
 
 def passing_slices(tests: Sequence[Test], marks: Sequence[np.ndarray], fields: dict) -> np.ndarray:
@@ -89,26 +93,43 @@ def passing_slices(tests: Sequence[Test], marks: Sequence[np.ndarray], fields: d
     return there
 
 
-def columns_for(stage: FinalStage) -> tuple[str, ...]:
-    """The columns of a slice, or of each predicate where each has its own: then its number of rows comes first."""
-    return ((ROWS.columns[0],) if stage.predicates and not stage.marks else ()) + columns_of(stage.components)
+def columns_for(stage: FinalStage, number: int | None = None) -> tuple[str, ...]:
+    """The columns of a slice, or of a predicate where each has its own: then its number of rows comes first."""
+    return ((ROWS.columns[0],) if number is not None else ()) + columns_of(components_for(stage, number))
+
+
+def columns_read(stage: FinalStage) -> list[tuple[str, int | None]]:
+    """The columns of slices that a final stage reads, in its order: what each is, and for which predicate."""
+    numbers = [number for number, _ in stage.predicates] if stage.predicates and not stage.marks else [None]
+    return [(sql, number) for number in numbers for sql in columns_for(stage, number)]
+
+
+def components_for(stage: FinalStage, number: int | None) -> list[Component]:
+    """The components that are asked for under a predicate, or under any."""
+    return [c for i, c in enumerate(stage.components) if number is None or stage.windows_asking(i, number)]
 
 
 def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Array], number: np.ndarray,
-                start: np.ndarray, folding: Folding) -> Iterator[pa.RecordBatch]:
+                start: np.ndarray, folding: Folding, types: ValueTypes) -> Iterator[pa.RecordBatch]:
     """The answers of one choice."""
-    _, places, order, lanes = chosen
-    rows = rows_of(stage, lanes, len(start))
-    elided = {i for i, c in enumerate(stage.components) if c != ROWS and is_rows(c, lanes[i], rows)}
-    kept = [i for i, c in enumerate(stage.components) if c != ROWS and i not in elided]
+    predicate, places, order, lanes = chosen
+    asking = [stage.windows_asking(i, predicate or 0) for i in range(len(stage.components))]
+    rows = rows_of(stage, lanes, asking, len(start))
+    elided = {i for i, c in enumerate(stage.components) if asking[i] and c != ROWS and is_rows(c, lanes[i], rows)}
+    kept = [i for i, c in enumerate(stage.components) if asking[i] and c != ROWS and i not in elided]
     slices = Slices(number[order], start[order], rows[order])
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
     named = NAMED | {a.card.name: a for _, a in stage.forced if not isinstance(a, str)}
     algorithms = [[named.get(names[i]) for i in kept] for names in names_of]
-    for answers in folding(slices, windows, order_lanes(stage, [lanes[i] for i in kept], order), algorithms):
+    ordered = order_lanes(stage, [lane for i in kept if (lane := lanes[i]) is not None], order)
+    if stage.asked:
+        local = [{at for at, place in enumerate(places) if place in asking[i]} for i in kept]
+        folding = partial(folding, asking=local)
+    for answers in folding(slices, windows, ordered, algorithms):
         placed = replace(answers, window=places[answers.window])
-        yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
+        found = {i: lane for i, lane in zip(kept, answers.lanes, strict=True) if lane is not None}
+        yield to_batch(stage, placed, found, keys, order, types)
 
 
 def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:
@@ -146,12 +167,40 @@ def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
     return np.lexsort((start, number))
 
 
-def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane | UnorderedBag]:
-    """A lane per component."""
-    received = dict(zip(columns_of(stage.components), columns, strict=True))
-    return [UnorderedBag(c, received[c.columns[0]]) if c.monoid.bag
-            else encode_lane(c, [received[sql] for sql in c.columns], stage.ansi)
-            for c in stage.components]
+def value_types(stage: FinalStage, columns: Sequence[pa.Array]) -> dict[int, list[pa.DataType]]:
+    """The types of each component's values, for windows that do not ask for it."""
+    found: dict[int, list[pa.DataType]] = {}
+    read = columns_read(stage)
+    for number in dict.fromkeys(number for _, number in read):
+        mine = {sql: column.slice(0, 0) for (sql, of), column in zip(read, columns[stage.marks :], strict=True)
+                if of == number}
+        for i, component in enumerate(stage.components):
+            if i not in found and component != ROWS and (number is None or stage.windows_asking(i, number)):
+                found[i] = [values.type for values in decode_nothing(stage, component, mine)]
+    return found
+
+
+def decode_nothing(stage: FinalStage, component: Component, columns: Mapping[str, pa.Array]) -> Sequence[pa.Array]:
+    """The values of no answers of a component, out of its empty columns."""
+    nothing = np.zeros(0, np.int64)
+    (lane,) = order_lanes(stage, [encode_component(stage, component, columns)], nothing)
+    values, _ = (lane.over(slice(0, 0))(nothing, nothing) if isinstance(lane, BagLane) else lane.decode(lane.state))
+    return values
+
+
+def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array],
+                 number: int | None = None) -> list[Lane | UnorderedBag | None]:
+    """A lane per component, none for those that nobody asks for under a predicate."""
+    wanted = components_for(stage, number)
+    received = dict(zip(columns_of(wanted), columns, strict=True))
+    return [encode_component(stage, c, received) if c in wanted else None for c in stage.components]
+
+
+def encode_component(stage: FinalStage, component: Component, columns: Mapping[str, pa.Array]) -> Lane | UnorderedBag:
+    """The lane of a component, out of its columns."""
+    if component.monoid.bag:
+        return UnorderedBag(component, columns[component.columns[0]])
+    return encode_lane(component, [columns[sql] for sql in component.columns], stage.ansi)
 
 
 def encode_lane(component: Component, columns: Sequence[pa.Array], ansi: bool) -> Lane:
@@ -191,20 +240,23 @@ def decimal_of(component: Component) -> pa.DataType:
     return pa.decimal128(int(found[1]), int(found[2])) if found else pa.null()
 
 
-def rows_of(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag], size: int) -> np.ndarray:
-    """How many rows each slice holds, or one where nobody asks."""
-    counts = lanes[stage.components.index(ROWS)] if stage.sends_rows else None
+def rows_of(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag | None], asking: Sequence[frozenset[int]],
+            size: int) -> np.ndarray:
+    """How many rows each slice holds, or one where nobody asks: the column then need not count the predicate's rows."""
+    place = stage.components.index(ROWS) if stage.sends_rows else None
+    counts = lanes[place] if place is not None and asking[place] else None
     return counts.state[0] if isinstance(counts, Lane) else np.ones(size, np.int64)
 
 
-def is_rows(component: Component, lane: Lane | UnorderedBag, rows: np.ndarray) -> bool:
+def is_rows(component: Component, lane: Lane | UnorderedBag | None, rows: np.ndarray) -> bool:
     """Whether a count equals the number of rows in every slice, so that it need not be folded or sent."""
     return component.monoid.counts and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
 
 
 def to_batch(stage: FinalStage, answers: WindowAnswers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],
-             order: np.ndarray) -> pa.RecordBatch:
-    """One batch of the wire format: a row per key and window, values as arrays along time."""
+             order: np.ndarray, types: ValueTypes) -> pa.RecordBatch:
+    """One batch of the wire format: a row per key and window, values as arrays along time, nulls for what the window
+    does not ask for."""
     size, window = len(answers.row), stage.windows[answers.window]
     offsets = pa.array(answers.offsets, pa.int32())
     taken = pa.array(order[answers.row])
@@ -215,8 +267,11 @@ def to_batch(stage: FinalStage, answers: WindowAnswers, lanes: dict[int, Decoded
     for i, component in enumerate(stage.components):
         if component == ROWS:
             columns.append(to_lists(offsets, pa.array(answers.rows), pa.int64()))
-        else:
+        elif i in lanes or i not in types:
             columns += component_columns(component, lanes.get(i), offsets)
+        else:
+            columns += [to_lists(offsets, None, kind) for kind in types[i]]
+            columns += [pa.array(np.zeros(size, np.int8))] if component.nullable else []
     return pa.record_batch(columns, names=[f"_{i}" for i in range(len(columns))])
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from weft.aggregates.component import Component
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import AnswerStage, AskedQuery, DeriveStage, FinalStage, PartialStage
 from weft.model.window import Window
 from weft.spark.stages.answer import run_answer
 from weft.spark.stages.final import run_final
 from weft.spark.stages.partial import derive_slices
-from weft.stages.build import narrow_final
+from weft.stages.build import answer_all, narrow_final, value_column
 
 QUERY = "__weft_query"
 # What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
@@ -23,14 +24,24 @@ Watching = Callable[[DataFrame, PartialStage], DataFrame]
 
 
 @dataclass(frozen=True)
+class TreeAnswers:
+    """The answers of a tree, folded once for all that its projections read."""
+
+    wire: DataFrame
+    final: FinalStage
+
+
+@dataclass(frozen=True)
 class AnswerPart:
-    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one."""
+    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one. Of a
+    `tree` it reads the answers that are folded for all of its projections."""
 
     slices: DataFrame
     partial: PartialStage
     final: FinalStage
     stage: AnswerStage
     above: tuple[DataFrame, ...] = ()
+    tree: TreeAnswers | None = None
 
     def only(self, asked: AskedQuery) -> AnswerPart:
         """The part that answers one query alone."""
@@ -39,7 +50,8 @@ class AnswerPart:
     def rows(self) -> DataFrame:
         """The rows of all its queries: `w` and `q` the numbers of window and predicate, then the outputs `o0 …`."""
         final = narrow_final(self.final, self.stage)
-        return run_answer(self.wire(final), self.partial, final, self.stage)
+        wire = self.wire(final) if self.tree is None else select_answers(self.tree, self.partial, final, self.stage)
+        return run_answer(wire, self.partial, final, self.stage)
 
     def wire(self, final: FinalStage) -> DataFrame:
         """The answers of a final stage as arrays."""
@@ -141,3 +153,37 @@ def build_part(graph: StageGraph, node: Node[AnswerStage], slices: Mapping[str, 
     assert isinstance(final, FinalStage)
     above = tuple(slices[other.id] for other in graph.above(read))
     return AnswerPart(slices[read.id], read.stage, final, node.stage, above)
+
+
+def share_answers(graph: StageGraph, parts: Mapping[str, AnswerPart]) -> dict[str, AnswerPart]:
+    """The parts, those of a tree of several projections over answers that are folded once for all of them."""
+    made = dict(parts)
+    for node in graph.of(FinalStage):
+        answers = graph.answers(node.id)
+        if len(answers) > 1:
+            first = parts[answers[0].id]
+            final = answer_all(first.final, [answer.stage for answer in answers])
+            tree = TreeAnswers(run_final(first.slices, first.partial, final), final)
+            made |= {answer.id: replace(parts[answer.id], tree=tree) for answer in answers}
+    return made
+
+
+def select_answers(tree: TreeAnswers, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
+    """The answers of a tree that a projection reads, as the final stage made for it alone would send them."""
+    place = {window: i for i, window in enumerate(tree.final.windows)}
+    pairs = sorted({(asked.predicate, place[asked.window]) for asked in stage.queries})
+    number = f"k{len(partial.keys)} * {len(place)} + w" if partial.numbered else "w"
+    mine = ", ".join(str(q * len(place) + w if partial.numbered else w) for q, w in pairs)
+    sent = [f"k{i}" for i in range(len(partial.keys) + partial.numbered)]
+    window = ", ".join(str(final.windows.index(w) if w in final.windows else -1) for w in tree.final.windows)
+    values = [f"{name} AS {alias}" for i, component in enumerate(final.components)
+              for name, alias in zip(sent_columns(tree.final.components.index(component), component),
+                                     sent_columns(i, component), strict=True)]
+    return tree.wire.where(f"{number} IN ({mine})").selectExpr(
+        f"get(array({window}), w) AS w", *sent, "first", "slide", "range", "starts", *values)
+
+
+def sent_columns(index: int, component: Component) -> list[str]:
+    """The columns of the wire that hold a component's answers."""
+    names = [value_column(index, field) for field in component.fields]
+    return [*names, value_column(index, "mark")] if component.nullable else names

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongType, StructField, StructType
 
 from weft.aggregates.component import Component
-from weft.final.fold.partition import columns_for, fold_partition
+from weft.final.fold.partition import columns_read, fold_partition
 from weft.model.stages import FinalStage, PartialStage
 from weft.spark.stages.partial import SLICE, partition_by_key
 from weft.stages.build import value_column
@@ -19,11 +19,7 @@ from weft.stages.build import value_column
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys `k0 …`, `first`, `slide`, `range`, `starts`, arrays per component."""
-    numbers: list[int | None] = [None]
-    if final.predicates and not final.marks:
-        numbers = [number for number, _ in final.predicates]
-    place = stage.place
-    wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
+    place, wanted = stage.place, columns_read(final)
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
     sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
     placed = partition_by_key(sent, stage.key_names)
@@ -42,7 +38,7 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
     fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
     fields.append(StructField("starts", longs, True))
     for i, component in enumerate(final.components):
-        fields += component_fields(i, component, value_type(component, types))
+        fields += component_fields(i, component, value_type(component, types), bool(final.asked))
     return StructType(fields)
 
 
@@ -61,10 +57,12 @@ def type_named(kind: str) -> DataType:
     return DataType.fromDDL(re.sub(r"\btimestamp\b(?!:)", "timestamp_ltz", kind))
 
 
-def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
-    """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
+def component_fields(index: int, component: Component, value: DataType, partly: bool) -> list[StructField]:
+    """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent, nor
+    what only some windows ask for, by those that do not."""
     kind = ArrayType(value, containsNull=not component.fixed_width)
-    fields = [StructField(value_column(index, field), kind, component.monoid.counts) for field in component.fields]
+    left_out = partly or component.monoid.counts
+    fields = [StructField(value_column(index, field), kind, left_out) for field in component.fields]
     if component.nullable:
         fields.append(StructField(value_column(index, "mark"), ByteType(), False))
     return fields

@@ -11,12 +11,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.component import ROWS, Component
-from weft.final.fold.partition import columns_for
+from weft.final.fold.partition import columns_read
 from weft.final.state.bucket import BucketGrouping, BucketPart
 from weft.final.state.form import SliceForm, to_bytes
 from weft.final.state.history import levels_for
 from weft.model.graph import Node, StageGraph
-from weft.model.stages import FinalStage, PartialStage
+from weft.model.stages import PartialStage
 from weft.spark.session.connect import prepare_callback
 from weft.spark.stages.partial import SLICE
 from weft.stages.build import for_stream, narrow_final
@@ -70,12 +70,6 @@ def plan_grouping(scan: StageGraph, node: Node[PartialStage], buckets: tuple[int
     form = SliceForm(len(node.stage.keys), root.marks, root.progressions, merging, ansi, names)
     grouping = BucketGrouping(form, windows, levels_for(windows, lag, merging is not None), parts)
     return BucketPlan(grouping, node.stage.key_names, columns, buckets)
-
-
-def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
-    """The columns of a slice that a final stage reads, in its order: what each is, and for which predicate."""
-    numbers = [number for number, _ in final.predicates] if final.predicates and not final.marks else [None]
-    return [(sql, number) for number in numbers for sql in columns_for(final)]
 
 
 def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from weft.final.fold.partition import columns_read
 from weft.io.arrivals import CORRUPT, DELAY, TIME, dead_letters, find_faults, keep_usable, validate_rows
 from weft.model.graph import StageGraph
 from weft.model.stages import AnswerStage, FinalStage, PartialStage
@@ -18,7 +19,7 @@ from weft.spark.session.package_zip import pickle_by_value
 from weft.spark.stages.final import answer_schema
 from weft.spark.stages.partial import SLICE, aggregate_columns, key_columns, mark_columns, passing_above, to_micros
 from weft.spark.stream import unpack
-from weft.spark.stream.buckets import BucketPlan, bucket_slices, columns_read, plan_buckets
+from weft.spark.stream.buckets import BucketPlan, bucket_slices, plan_buckets
 from weft.spark.stream.partial import END, cut_in_workers, is_cut_in_workers, rows_as_slices
 from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 

@@ -18,7 +18,7 @@ from weft.io.java import Py4JJavaError
 from weft.io.sinks import WRITE_OPTIONS, Sink
 from weft.io.sources import spark_reason
 from weft.model.graph import StageGraph
-from weft.spark.batch.run import QUERY, AnswerPart
+from weft.spark.batch.run import QUERY, AnswerPart, share_answers
 from weft.spark.write.staging import staged
 from weft.stages.writes import add_writes
 
@@ -34,8 +34,9 @@ def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, An
                   progress: Progress) -> tuple[dict, ...]:
     """Write every query's rows to the sink, a job for each write stage; the report says where each query's rows went
     and how long its job took."""
-    groups = [[parts[id] for id in node.inputs] for node in add_writes(graph, str(sink.path or sink.format)).writes]
-    with translate_errors(), cached_slices(tuple(parts.values())):
+    shared = share_answers(graph, parts)
+    groups = [[shared[id] for id in node.inputs] for node in add_writes(graph, str(sink.path or sink.format)).writes]
+    with translate_errors(), cached_slices(tuple(shared.values())):
         if sink.path is None:
             return tuple(run_jobs(groups, lambda group, _: write_noop(group), progress))
         return write_files(spark, groups, sink, progress)
@@ -69,7 +70,7 @@ def group_by_schema(parts: tuple[AnswerPart, ...]) -> list[list[AnswerPart]]:
 
 @contextmanager
 def cached_slices(parts: tuple[AnswerPart, ...]) -> Iterator[None]:
-    """Keep the slices that several parts, or derived slices, read while they are read."""
+    """Keep the slices, and the answers of trees, that have several readers while they are read."""
     shared = find_shared_slices(parts)
     for slices in shared:
         slices.persist()
@@ -81,11 +82,11 @@ def cached_slices(parts: tuple[AnswerPart, ...]) -> Iterator[None]:
 
 
 def find_shared_slices(parts: tuple[AnswerPart, ...]) -> list[DataFrame]:
-    """The slices that have several readers: answer stages, and slices derived from them."""
+    """The frames that have several readers: answer stages, slices derived from slices, answers of a tree."""
     slices: dict[int, DataFrame] = {}
     readers: dict[int, set[int]] = {}
     for i, part in enumerate(parts):
-        chain = (*part.above, part.slices)
+        chain = (*part.above, part.slices, *(() if part.tree is None else (part.tree.wire,)))
         slices |= {id(frame): frame for frame in chain}
         for frame, reader in zip(chain, [*map(id, chain[1:]), -1 - i], strict=True):
             readers.setdefault(id(frame), set()).add(reader)
