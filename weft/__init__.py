@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from weft.loom import Loom
     from weft.model import Query, Window
+    from weft.spark.compact.run import compact
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -40,6 +41,7 @@ _HOMES = {
     "SettingError": "weft.errors",
     "SourceError": "weft.errors",
     "WeftError": "weft.errors",
+    "compact": "weft.spark.compact.run",
 }
 __all__ = [
     "AggregateError",
@@ -58,6 +60,7 @@ __all__ = [
     "UserAggregate",
     "WeftError",
     "Window",
+    "compact",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; calibrate, package for all."""
+"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; compact, calibrate, package."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from weft.cli.options import (
     ClockSkewOption,
     DeadLettersOption,
     DebugOption,
+    DryRunOption,
     FolderArgument,
     HoursOption,
     HtmlOption,
@@ -30,6 +31,7 @@ from weft.cli.options import (
     MetricsPortOption,
     ModelOption,
     NamesArgument,
+    OlderOption,
     OnceOption,
     OptimizerOption,
     ProjectOption,
@@ -39,9 +41,11 @@ from weft.cli.options import (
     ResetOption,
     RowsOption,
     ShowOption,
+    SinkArgument,
     SinkOption,
     StoreOption,
     StreamSinkOption,
+    TargetSizeOption,
     TriggerOption,
     ViewArgument,
     WindowsOption,
@@ -198,6 +202,26 @@ def stream(
         wanted = command.one_trigger(trigger, once)
         asked = command.StreamTable(checkpoint, sink, wanted, max_clock_skew, dead_letters, metrics_port, metrics_host)
         command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
+
+
+@app.command(
+    epilog="Examples: weft compact out-stream; weft compact out-stream --query vwap --older 1h; "
+    "weft compact out-stream --dry-run --json | jq '.queries[].merged_files'"
+)
+def compact(
+    sink: SinkArgument,
+    query: QueryOption = None,
+    older: OlderOption = None,
+    target_size: TargetSizeOption = "128MB",
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Merge the small files that a stream has written; it may run on, and readers find every row once."""
+    from weft.cli import compact as command
+
+    with reporting(as_json, debug) as output:
+        command.compact(output, sink, query or [], older, target_size, dry_run)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")

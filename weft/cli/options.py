@@ -149,6 +149,18 @@ MetricsHostOption = Annotated[
 JsonLinesOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a trigger and scan, and nothing else, to stdout.")
 ]
+SinkArgument = Annotated[
+    str, typer.Argument(metavar="SINK", help="The folder that a stream writes to, with a folder for each query.",
+                        show_default=False)
+]
+OlderOption = Annotated[
+    str | None,
+    typer.Option("--older", metavar="AGE", help="Only files that are older, as in 1h or 2 days.", show_default=False),
+]
+TargetSizeOption = Annotated[
+    str, typer.Option("--target-size", metavar="SIZE", help="Make files of at most this size.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be merged; change nothing.")]
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="QUERY", help="Only these queries.", show_default=False),

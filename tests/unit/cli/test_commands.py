@@ -317,7 +317,7 @@ def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: py
 
 def test_version_and_help() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("weft 0.")
-    for command in ("init", "check", "plan", "run", "stream", "verify", "calibrate", "package"):
+    for command in ("init", "check", "plan", "run", "stream", "compact", "verify", "calibrate", "package"):
         assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 import pyarrow as pa
@@ -16,9 +16,11 @@ from pyspark.sql.types import StructType
 
 from weft.errors import RunError
 from weft.io.files import list_entries, open_filesystem, path_exists, read_json, write_json
+from weft.io.folders import hold_if_possible
 from weft.io.kafka import KafkaSink
 from weft.io.sinks import Sink
 from weft.spark.batch.run import QUERY, AnswerPart
+from weft.spark.compact.choice import is_compacted_with
 from weft.spark.stream.flow import ExpectedPart, TriggerPart
 from weft.spark.stream.state import ANSWERS, DEAD_PART, PART
 from weft.spark.write.guard import OWNER, require_folder
@@ -130,7 +132,8 @@ class FileSink:
     def __init__(self, sink: Sink, identity: str, scan: str):
         self.sink, self.scan, self.identity = sink, scan, identity
         self.files, self.root = open_filesystem(str(sink.path))
-        self._fresh = True
+        self._tried: int | None = None  # the last trigger that this process has begun to write
+        self._complete = False  # whether the queries' folders have their marks and schemas
 
     @property
     def staging(self) -> str:
@@ -163,11 +166,12 @@ class FileSink:
 
     def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
         # Who moves the sink away while the stream runs gets a new one, with marks, like the first.
-        anew = self._fresh or not path_exists(self.files, f"{self.root}/{OWNER}")
+        anew = not self._complete or not path_exists(self.files, f"{self.root}/{OWNER}")
         self.claim(query_names(parts) if anew else ())
-        if self._fresh:
-            self.sweep(query_names(parts), number)
-        self._fresh = False
+        if self._tried is None or number <= self._tried:
+            with self.held():
+                self.sweep(query_names(parts), number)
+        self._tried = number
         if path_exists(self.files, f"{self.root}/{self.staging}"):
             self.files.delete_dir(f"{self.root}/{self.staging}")
         groups = group_by_schema(parts)
@@ -175,9 +179,15 @@ class FileSink:
             rows = union(group)
             with concurrent_writers(rows.sparkSession, len(query_names(group)) + 1):
                 file_writer(rows, self.sink.format).partitionBy(QUERY).save(self.target(str(i)))
-        self.publish(f"{self.root}/{self.staging}", number)
+        with self.held():
+            self.publish(f"{self.root}/{self.staging}", number)
         if anew:
             self.show_schemas(groups)
+        self._complete = True
+
+    def held(self) -> AbstractContextManager[None]:
+        """Within, nobody compacts: what is put into or taken out of a query's folder is not lost with it."""
+        return hold_if_possible(self.root) if self.files.type_name == "local" else nullcontext()
 
     def target(self, name: str) -> str:
         """Where Spark writes something before it is in place."""
@@ -191,7 +201,8 @@ class FileSink:
                 schema = StructType([field for field in union(group).schema.fields if field.name != QUERY])
                 empty = group[0].slices.sparkSession.createDataFrame([], schema)
                 file_writer(empty.coalesce(1), self.sink.format).save(self.target("empty"))
-                self.copy_schema(f"{self.root}/{self.staging}/empty", names)
+                with self.held():
+                    self.copy_schema(f"{self.root}/{self.staging}/empty", names)
                 self.files.delete_dir(f"{self.root}/{self.staging}")
 
     def copy_schema(self, empty: str, names: Sequence[str]) -> None:
@@ -207,12 +218,15 @@ class FileSink:
                    for info in list_entries(self.files, f"{self.root}/{name}"))
 
     def sweep(self, names: list[str], number: int) -> None:
-        """Remove what an attempt at this trigger may have left before a crash."""
+        """Remove what an attempt at this trigger may have left before a crash; raise where it was long done."""
         for name in names:
-            if path_exists(self.files, f"{self.root}/{name}"):
-                for info in self.files.get_file_info(fs.FileSelector(f"{self.root}/{name}")):
-                    if info.base_name.startswith(trigger_prefix(number)):
-                        self.files.delete_file(info.path)
+            for info in list_entries(self.files, f"{self.root}/{name}"):
+                if is_compacted_with(info.base_name, number):
+                    raise RunError(f"trigger {number} would be answered again, and '{info.path}' holds its answers to "
+                                   f"query '{name}': the checkpoint is older than its sink. Start with a new "
+                                   "checkpoint and a new sink.")
+                if info.base_name.startswith(trigger_prefix(number)):
+                    self.files.delete_file(info.path)
 
     def publish(self, staging: str, number: int) -> None:
         """Move what was written to its queries' folders."""
