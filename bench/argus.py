@@ -91,11 +91,10 @@ def increment(spark: Any, stream: Stream, times: int, options: argparse.Namespac
 
 def all_slices(loom: Any) -> float:
     """Seconds to make the slices of all scans from all rows."""
-    from weft.stages.build import build
-
     def work() -> None:
-        for scan in build(loom.plan()):
-            loom._slices(scan.partial).write.format("noop").mode("overwrite").save()
+        plan = loom.plan()
+        for scan in plan.stages:
+            plan.context.slices(scan.partial).write.format("noop").mode("overwrite").save()
 
     return measured(work)["wall"]
 
