@@ -44,7 +44,7 @@ def loom(spark):
     for name, (items, key, window) in QUERIES.items():
         made.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weft.loom.measure_scan", lambda frame, bound: LARGE)
+        patch.setattr("weft.loom.sizes.measure_scan", lambda frame, bound: LARGE)
         made.measure()
     yield made
     made.close()
@@ -102,7 +102,7 @@ def test_weave_share_scans_more_than_once_where_that_pays(loom):
 
 def test_measuring_a_small_source_shares_one_scan(loom, spark):
     small = Loom(spark)
-    small.source("trades", loom._frames["trades"], time="ts")
+    small.source("trades", loom._context.sources.frames["trades"], time="ts")
     for name, (items, key, window) in QUERIES.items():
         small.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
     found = small.measure()

@@ -1,4 +1,4 @@
-"""`weft plan --windows`: what an optimizer makes of windows, and what that costs, without a project, data or Spark."""
+"""`weft what-if windows`: what an optimizer makes of windows, and what that costs, without a project, data or Spark."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Reply:
     once: float
 
 
-def what_if(output: Output, question: Question) -> None:
+def plan_windows(output: Output, question: Question) -> None:
     """Plans the windows and shows the trees; whatever is wrong is wrong usage, since there is nothing but options."""
     reply = answer(question)
     output.show(to_dict(reply), *pages(reply))
@@ -75,7 +75,7 @@ def answer(question: Question) -> Reply:
     try:
         given = read_windows(question.windows)
     except PlanError as error:
-        raise wrong("--windows", error) from error
+        raise wrong("WINDOWS", error) from error
     optimizer = chosen_optimizer(question.optimizer)
     estimating = estimate(question, given)
     problem = Problem(given.windows, estimating.model, shared=optimizer.shared)

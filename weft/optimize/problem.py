@@ -61,7 +61,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.windows:
-            raise PlanError("there are no windows to plan: add a query, or give some with --windows.")
+            raise PlanError("there are no windows to plan: add a query.")
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:

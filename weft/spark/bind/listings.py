@@ -28,6 +28,8 @@ class Listings:
 
     def add(self, name: str, origin: Any) -> None:
         """Take note of what a source's frame was made of; a user's own DataFrame stays as it is."""
+        self._seen.pop(name, None)
+        self._origins.pop(name, None)
         if isinstance(origin, Files):
             self._seen[name] = file_stamps(self._frames[name].inputFiles())
         if isinstance(origin, Files) or hasattr(origin, "read_stream"):

@@ -116,6 +116,11 @@ class Settings:
         return lambda: require_same(now, read_settings(self.spark))
 
 
+def is_on(spark: SparkSession, setting: str) -> bool:
+    """Whether a setting that is true or false is true."""
+    return str(spark.conf.get(setting)).lower() == "true"
+
+
 def require_same(before: Mapping[str, str], found: Mapping[str, str]) -> None:
     """Raise where a setting has another value than before."""
     for name, value in before.items():
