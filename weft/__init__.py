@@ -19,17 +19,27 @@ if TYPE_CHECKING:
         SourceError,
         WeftError,
     )
+    from weft.io.answer_sink import AnswerSink, SinkFacts
+    from weft.io.row_source import RowSource, SourceFacts
     from weft.loom import Loom
     from weft.model import Query, Window
+    from weft.optimize.base import Optimizer
+    from weft.optimize.problem import Problem
 
 __version__ = "0.1.0"
 _HOMES = {
     "Loom": "weft.loom",
     "Query": "weft.model",
     "Window": "weft.model",
+    "Optimizer": "weft.optimize.base",
+    "Problem": "weft.optimize.problem",
     "PlainAggregate": "weft.aggregates.user",
     "TrackClusterCenters": "weft.aggregates.track_cluster_centers",
     "UserAggregate": "weft.aggregates.user",
+    "AnswerSink": "weft.io.answer_sink",
+    "RowSource": "weft.io.row_source",
+    "SinkFacts": "weft.io.answer_sink",
+    "SourceFacts": "weft.io.row_source",
     "AggregateError": "weft.errors",
     "CatalogError": "weft.errors",
     "CheckError": "weft.errors",
@@ -43,17 +53,23 @@ _HOMES = {
 }
 __all__ = [
     "AggregateError",
+    "AnswerSink",
     "CatalogError",
     "CheckError",
     "Loom",
+    "Optimizer",
     "ParseError",
     "PlainAggregate",
+    "Problem",
     "Query",
     "QueryError",
     "RefusedError",
+    "RowSource",
     "RunError",
     "SettingError",
+    "SinkFacts",
     "SourceError",
+    "SourceFacts",
     "TrackClusterCenters",
     "UserAggregate",
     "WeftError",

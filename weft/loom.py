@@ -22,19 +22,19 @@ from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
 from weft.final.choose import forced_pairs
 from weft.io.arrivals import StreamInput, parse_delay, refuse_own
-from weft.io.feeds import find_feed
 from weft.io.formats import absolute
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink, batch_sink, stream_sink
-from weft.io.sources import Files, locate_files, open_source, place_of
+from weft.io.sinks import AnswerSink, Receiver, Sink, batch_sink, stream_sink
+from weft.io.sources import Files, RowSource, spell_source
+from weft.io.sources.open import open_source, place_of
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
 from weft.model.stages import PartialStage
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import BoundQuery, choose
-from weft.optimize import OPTIMIZERS
+from weft.optimize import OPTIMIZERS, Optimizer
 from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key, share_key
+from weft.slicing import PAIRS, find_slicer, refuse_open
 from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
 from weft.spark.batch.verify import Verification, verify
 from weft.spark.bind.check import Checker, refuse_large
@@ -53,10 +53,11 @@ from weft.spark.statistics.samples import RecalledSamples, SourceSamples
 from weft.spark.stream.checkpoint import open_checkpoint
 from weft.spark.stream.handle import Stream
 from weft.spark.stream.row_windows import require_countable
-from weft.spark.stream.sinks import Receiver, require_free
+from weft.spark.stream.sinks import require_free
 from weft.spark.stream.start import StreamOptions, make_page, start_stream
-from weft.spark.write.guard import claim_letters, guard_run, guard_stream, list_inputs
-from weft.spark.write.write import report_nothing, translate_errors, write_results
+from weft.spark.write.answers import report_nothing
+from weft.spark.write.guard import Input, claim_letters, guard_run, guard_stream, list_inputs
+from weft.spark.write.write import translate_errors, write_results
 from weft.sql import SourceSchema, parse_query
 from weft.stages.build import ScanStages, build, projection
 from weft.stages.explain import Explanation
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 # The first of the family: the cheaper of one tree and trees with scans of their own.
 OPTIMIZER = OPTIMIZERS[0].name
+SLICER = PAIRS.name
 Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -114,14 +116,14 @@ class Loom:
     def source(
         self,
         name: str,
-        data: DataFrame | str | PathLike[str],
+        data: DataFrame | RowSource | str | PathLike[str],
         time: str | None = None,
         format: str | None = None,
         options: Mapping[str, str] | None = None,
         schema: str | None = None,
         watermark: str | None = None,
     ) -> None:
-        """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time.
+        """Add a source: a DataFrame, a path of Parquet, ORC, CSV or JSON, or a `RowSource`; `time` is its event time.
 
         With the format "kafka" the path is a topic, with "socket" a host and port; "rate" counts by itself. `schema`
         names the columns and types of what is read, where no file is there yet to look into. `watermark` says how late
@@ -132,17 +134,15 @@ class Loom:
         if name in self._frames:
             raise SourceError(f"there is already a source '{name}': choose another name.")
         self._checker.settings.check()
-        feed = find_feed(name, str(data), format, options, schema) if format and isinstance(data, str) else None
-        located = not feed and isinstance(data, str | PathLike)
-        files = locate_files(str(data), format, options, schema is not None) if located else None
-        frame, arriving = open_source(self.spark, name, files or feed or data, schema)
+        origin = spell_source(name, data, format, options, schema)
+        frame, arriving = open_source(self.spark, name, origin, schema)
         refuse_own(name, frame.columns)
         known = schema_of(name, frame, time, self._is_on("spark.sql.caseSensitive"))
         self._checker.register(name, frame)
         self._frames[name], self._schemas[name] = frame, known
-        self._files |= {name: files} if files else {}
-        self._listings.add(name, files or feed or data)
-        self._arrivals[name] = StreamInput(name, arriving, watermark, place_of(files or feed))
+        self._files |= {name: origin} if isinstance(origin, Files) else {}
+        self._listings.add(name, origin)
+        self._arrivals[name] = StreamInput(name, arriving, watermark, place_of(origin))
 
     def query(self, name: str, sql: str) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead."""
@@ -176,16 +176,17 @@ class Loom:
         return tuple(bound.query for bound in self._queries.values())
 
     def plan(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
-             optimizer: str = OPTIMIZER) -> SharedPlan:
+             optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER) -> SharedPlan:
         """Which queries share which scan and tree, as an optimizer groups them by what Spark takes (see `measure`).
 
-        `algorithm` forces a final algorithm by name, for all functions or for some: {"max": "slick_deque"}.
+        `algorithm` forces a final algorithm by name, for all functions or for some: {"max": "slick_deque"}. `slicer`
+        says where slices are cut: "pairs", "panes", or "cutty", which Spark does not run.
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
         if chosen.across:
             self._samples.take(tuple(bound for bound in workload if not bound.query.window.counts_rows))
-        found = plan_workload(workload, chosen, self._model, projection, self._samples.size)
+        found = plan_workload(workload, chosen, self._model, projection, self._samples.size, find_slicer(slicer))
         plan = replace(found, forced=forced_pairs(algorithm, self._checker.defined))
         build(plan)  # raises if a forced algorithm must not fold what the queries ask
         return check_plan(plan, workload, chosen.name)
@@ -219,9 +220,9 @@ class Loom:
         return SparkModel(found.rows / found.span, found.keys, found.span, len(components), moved=moved)
 
     def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
-                optimizer: str = OPTIMIZER) -> Explanation:
+                optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER) -> Explanation:
         """The plan as text, JSON, HTML and a picture, with what it costs and each query's part of that."""
-        plan = self.plan(queries, algorithm, optimizer)
+        plan = self.plan(queries, algorithm, optimizer, slicer)
         return self._explained(plan, self._stages(plan))
 
     def _stages(self, plan: SharedPlan) -> tuple[ScanStages, ...]:
@@ -234,25 +235,27 @@ class Loom:
 
     def run(
         self,
-        sink: str | Mapping[str, str] | Sink | None = None,
+        sink: str | Mapping[str, str] | Sink | AnswerSink | None = None,
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
         algorithm: Forcing = None,
-        optimizer: str = OPTIMIZER,
-        incremental: bool = False,
+        optimizer: str | Optimizer = OPTIMIZER,
+        incremental: bool = False, slicer: str = SLICER,
     ) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
-        A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
-        `algorithm` forces a final algorithm and `optimizer` groups the queries as in `plan`. An incremental run keeps
+        A sink is "noop", a folder for Parquet, {"format": "csv", "path": "out"}, with one folder a query, or an
+        `AnswerSink`.
+        `algorithm`, `optimizer` and `slicer` are as in `plan`. An incremental run keeps
         slices in the loom's store and aggregates only files that are new; the results' `sources` say what was read.
         """
+        refuse_open((slicer,))
         target, chosen = None if sink is None else batch_sink(sink), self._current(queries)
         if target is not None:
-            guard_run(self.spark, target, chosen, list_inputs(chosen, self._files, self._frames), self._store)
+            guard_run(self.spark, target, chosen, self._inputs(chosen), self._store)
         planned = self._planned_again if incremental else self.plan
-        plan, tell = planned([bound.query.name for bound in chosen], algorithm, optimizer), progress or report_nothing
-        stages = self._stages(plan)
+        plan = planned([bound.query.name for bound in chosen], algorithm, optimizer, slicer)
+        tell, stages = progress or report_nothing, self._stages(plan)
         if self._store:
             asked = [bound.query for bound in plan.queries]
             self._store.record(plan.optimizer, asked, stages, lambda: self._explained(plan, stages))
@@ -267,16 +270,18 @@ class Loom:
             self._keep_sizes(watches)
         return Results(parts, report, read, self._checker.settings.pinned())
 
-    def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing, optimizer: str) -> SharedPlan:
+    def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing,
+                       optimizer: str | Optimizer, slicer: str) -> SharedPlan:
         """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
         catalog, chosen = require_store(self._store).catalog, [bound.query for bound in self._chosen(queries)]
         refuse_counting(chosen)
         require_files(dict.fromkeys(query.source for query in chosen), self._files, catalog.path.parent)
-        mark = snapshot_key(optimizer, [(self._files[query.source].path, query.text) for query in chosen])
+        texts = [(self._files[query.source].path, query.text) for query in chosen]
+        mark = snapshot_key(find_optimizer(optimizer).name, texts)
         known, now = None if self._measured else find_snapshot(catalog, mark), self._samples
         self._samples = RecalledSamples(self._frames, known.measured, dict(known.sampled)) if known else now
         try:
-            plan = self.plan([query.name for query in chosen], algorithm, optimizer)
+            plan = self.plan([query.name for query in chosen], algorithm, optimizer, slicer)
         finally:
             self._samples = now
         if known is None:
@@ -297,13 +302,13 @@ class Loom:
     def start(
         self,
         checkpoint: str | PathLike[str],
-        sink: str | Mapping[str, str] | Sink | KafkaSink | Receiver,
+        sink: str | Mapping[str, str] | Sink | AnswerSink | Receiver,
         queries: Iterable[str] | None = None,
         trigger: str | None = None,
         max_clock_skew: str | None = "1 day",
         dead_letters: str | None = None,
         algorithm: Forcing = None,
-        optimizer: str = OPTIMIZER,
+        optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
     ) -> Stream:
         """Run the queries as a stream: answers of a window come when the watermark has closed it, each once.
 
@@ -313,18 +318,18 @@ class Loom:
         Rows that cannot be used, or whose clock is ahead by more than `max_clock_skew`, go to `dead_letters`, a folder
         of JSON lines.
         """
+        refuse_open((slicer,))
         place = absolute(str(checkpoint))
         workload = tuple(self._chosen(queries))
         require_countable(workload)
-        known = sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
+        known = stream_sink(sink)
         letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
-        inputs = list_inputs(workload, self._files, self._frames)
-        guard_stream(self.spark, known, workload, inputs, place, letters, self._store)
+        guard_stream(self.spark, known, workload, self._inputs(workload), place, letters, self._store)
         names = dict.fromkeys(bound.query.source for bound in workload)
         delays = {name: self._arrivals[name].delay(self.spark) for name in names}
         page = open_checkpoint(place)
         if page is None:
-            plan = self.plan([bound.query.name for bound in workload], algorithm, optimizer)
+            plan = self.plan([bound.query.name for bound in workload], algorithm, optimizer, slicer)
         else:
             page.require_same(place, workload, delays, self._checker.identity)
             plan = replace(page.plan(workload), forced=forced_pairs(algorithm, self._checker.defined))
@@ -337,6 +342,9 @@ class Loom:
         require_free(known, page.identity, list(page.queries))
         claim_letters(place, letters, page.identity, new)
         return start_stream(self.spark, plan, stages, arriving, wanted, page, self._ansi)
+
+    def _inputs(self, workload: Iterable[BoundQuery]) -> list[Input]:
+        return list_inputs(workload, self._listings.origins, self._frames)
 
     def _slices(self, stage: PartialStage) -> DataFrame:
         require_workers(self.spark)
@@ -355,11 +363,12 @@ class Loom:
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
         algorithm: Forcing = None,
-        optimizer: str = OPTIMIZER,
+        optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
     ) -> Verification:
-        """Run every query natively as well and compare row by row; `algorithm` and `optimizer` as in `plan`."""
+        """Run every query natively as well and compare row by row; `algorithm`, `optimizer`, `slicer` as in `plan`."""
+        refuse_open((slicer,))
         chosen = [bound.query for bound in self._current(queries)]
-        stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer))
+        stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer, slicer))
         with Results(build_parts(stages, self._slices)) as results:
             return verify(results, chosen, self._checker.native, progress or report_nothing)
 

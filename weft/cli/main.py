@@ -40,6 +40,7 @@ from weft.cli.options import (
     RowsOption,
     ShowOption,
     SinkOption,
+    SlicerOption,
     StoreOption,
     StreamSinkOption,
     TriggerOption,
@@ -116,6 +117,7 @@ def plan(
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
     optimizer: OptimizerOption = None,
+    slicer: SlicerOption = None,
     measure: MeasureOption = False,
     store: StoreOption = None,
     html: HtmlOption = None,
@@ -137,11 +139,12 @@ def plan(
     with reporting(as_json, debug) as output:
         if windows:
             refuse(of_project, "this is for a project, and --windows plans without one: leave one of them out.")
-            asked = what_if.Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours)
+            asked = what_if.Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours, slicer)
             what_if.what_if(output, asked)
         else:
             refuse(of_windows, "this is for a plan of --windows: give some, or leave it out.")
-            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), html)
+            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store, slicer),
+                          html)
 
 
 @app.command(

@@ -21,7 +21,6 @@ from weft.aggregates.component import (
 from weft.aggregates.times import instant
 from weft.final.choose import answered_by, read_by
 from weft.final.fold.layout import algorithms_on, grids
-from weft.model.edges import progressions
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.stages import AnswerStage, AskedQuery, Column, FinalStage, Forced, PartialStage
@@ -29,6 +28,7 @@ from weft.model.window import Window
 from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
+from weft.slicing import find_slicer
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
         time_type=scan.head.time_type,
         keys=scan.keys,
         key_types=scan.key_types,
-        progressions=progressions(scan.cut_for),
+        progressions=find_slicer(scan.slicer).edges(scan.cut_for),
         components=components,
         columns=tuple(plain_columns(scan, components)),
         sharing=parent.sharing if parent else "",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from warnings import warn
 
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError, StreamWarning
+from weft.io.answer_sink import AnswerSink
 from weft.io.arrivals import StreamInput
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink
 
 ZONE = "spark.sql.session.timeZone"
 # By these the same SQL may answer otherwise; so it may by any legacy setting that is set.
@@ -63,16 +61,9 @@ class StreamEnvironment:
              stacklevel=6)  # the caller of loom.start
 
 
-def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: Any) -> StreamEnvironment:
+def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: AnswerSink) -> StreamEnvironment:
     """What surrounds a stream that starts now."""
     set_ones = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith(LEGACY)}
     settings = {**set_ones, **{name: str(spark.conf.get(name)).lower() for name in SETTINGS}}
-    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), settings,
+    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, sink.location(), settings,
                              str(spark.conf.get(ZONE)))
-
-
-def place_of(sink: Any) -> str | None:
-    """Where a sink keeps answers, None where it keeps none or is a function."""
-    if isinstance(sink, KafkaSink):
-        return f"the topic {sink.topic}"
-    return f"{sink.format} in {sink.path}" if isinstance(sink, Sink) and sink.path else None
