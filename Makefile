@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test golden fuzz crash check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -23,6 +23,11 @@ demo: setup               ## run the main job: trades, 40+ queries, Parquet and 
 JOBS ?= 2
 test: setup               ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+TESTS ?= tests/spark
+test-pyspark: java        ## run the Spark tests on another PySpark (VERSION=4.1.4 TESTS=tests/spark/test_batch.py ARGS=--all)
+	@sh scripts/pyspark_venv.sh $(VERSION)
+	@.venv-pyspark-$(VERSION)/bin/python -m pytest -n $(JOBS) --dist loadgroup $(TESTS) $(ARGS)
 
 golden: $(READY)          ## remake the golden files: readings, plans, explanations (then look at git diff)
 	@$(BIN)/python -m tests.fixtures.golden
@@ -54,5 +59,5 @@ lock:                     ## remake requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --extra jit --universal --quiet \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
 
-clean:                    ## remove .venv and the caches
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out fuzz-failures
+clean:                    ## remove the virtual environments and the caches
+	@rm -rf .venv .venv-pyspark-* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-out fuzz-failures

@@ -2,7 +2,7 @@
 
     python bench/deque_length.py [--quick]
 
-The real kernel runs over many independent keys; between one-slice calls of `advance` the lengths are read from its
+The real kernel runs over many independent keys; between one-slice calls of `step` the lengths are read from its
 state. Less than a minute.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, arguments, finish, results_for
 
-from weft.final.algorithms import AlgorithmState, dense_feed
+from weft.final.algorithms.sequential import KernelState, dense_feed
 
 WINDOWS = (10, 100, 1000, 10_000)
 VALUES = 1 << 24  # places of all keys together, which sets how many keys a window has
@@ -49,21 +49,21 @@ def mean_length(window: int) -> dict[str, Any]:
 def looked_at(window: int, keys: int) -> np.ndarray:
     """The lengths of every key's deque at several moments after the windows have filled."""
     rng = np.random.default_rng(3)
-    kept = MEMBERS["slick_deque"].init(KIND.monoid, (KIND.type,), [window], keys)
-    kept = fed(kept, rng, keys, 2 * window, window)
+    kept = MEMBERS["slick_deque"].begin(KIND.operation, (KIND.type,), [window], keys)
+    fed(kept, rng, keys, 2 * window, window)
     looks = []
     for _ in range(LOOKS):
-        kept = fed(kept, rng, keys, max(window // APART - 1, 1), window)
-        kept = fed(kept, rng, keys, 1, window)
+        fed(kept, rng, keys, max(window // APART - 1, 1), window)
+        fed(kept, rng, keys, 1, window)
         looks.append(kept.marks[:, 1] - kept.marks[:, 0])
     return np.array(looks)
 
 
-def fed(kept: AlgorithmState, rng: np.random.Generator, keys: int, slices: int, window: int) -> AlgorithmState:
-    """The state after so many more slices a key."""
+def fed(kept: KernelState, rng: np.random.Generator, keys: int, slices: int, window: int) -> None:
+    """Feeds so many more slices a key."""
     cells = (rng.random(keys * slices),)
     feed = dense_feed(cells, [window], np.arange(keys + 1) * slices)
-    return MEMBERS["slick_deque"].advance(KIND.monoid, kept, feed)[1]
+    MEMBERS["slick_deque"].step(KIND.operation, kept, feed)
 
 
 if __name__ == "__main__":

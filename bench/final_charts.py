@@ -111,7 +111,7 @@ def deque_charts(results: dict[str, Any]) -> dict[str, str]:
     drawn = [Line(name, [(r["window"], r[field]) for r in results["lengths"]], colour, dashed, not dashed)
              for name, field, colour, dashed in named]
     panel = Panel("max of i.i.d. doubles", "slices a window", "mean slices in the deque", drawn)
-    return {"final_deque_length": chart("SlickDeque's deque", [panel])}
+    return {"deque_length": chart("SlickDeque's deque", [panel])}
 
 
 CHARTS: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {

@@ -8,16 +8,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from common import machine, save_json
 from final_page import publish, show
 
-from weft.aggregates.monoid import ADD, MAX, Monoid, State
-from weft.final.algorithms import ALGORITHMS, Algorithm, AlgorithmState, Feed, dense_feed
+from weft.aggregates.operation import ADD, MAX, Operation, State
+from weft.final.algorithms import ALGORITHMS, Algorithm
 from weft.final.algorithms.bulk import Bulk
-from weft.final.algorithms.sequential import Sequential
+from weft.final.algorithms.sequential import KernelState, Sequential, dense_feed
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Kind:
     """A function and the type it folds."""
 
     name: str
-    monoid: Monoid
+    operation: Operation
     type: np.dtype
 
     def cells(self, size: int, seed: int = 1) -> State:
@@ -34,7 +35,7 @@ class Kind:
 
     def refusal(self, algorithm: Algorithm, ranges: Sequence[int]) -> str | None:
         """Why the algorithm does not fold this kind over these ranges here, or None."""
-        return algorithm.missing or algorithm.supports(self.monoid, (self.type,), ranges)
+        return algorithm.missing or algorithm.supports(self.operation, (self.type,), ranges)
 
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
@@ -46,28 +47,26 @@ MEMBERS = {a.card.name: a for a in ALGORITHMS}
 
 
 def ways(algorithm: Algorithm) -> tuple[str, ...]:
-    """How an algorithm is asked: all by `advance`, bulk ones by `slide` too, which is what Spark workers call."""
+    """How an algorithm is asked: all go on from full windows ("advance"), sequential ones by `step` and bulk ones by
+    `read` of any windows, which is what streams call; bulk ones by `slide` too, which is what batches call."""
     return ("slide", "advance") if isinstance(algorithm, Bulk) else ("advance",)
 
 
-def filled(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> AlgorithmState:
+def filled(algorithm: Sequential, kind: Kind, cells: State, ranges: Sequence[int]) -> KernelState:
     """A state whose windows are full: it has seen as many slices as the longest range is long."""
-    head = tuple(np.resize(a, max(ranges)) for a in cells)
-    feed = dense_feed(head, ranges)
-    if not isinstance(algorithm, Sequential):  # takes the slices without a step: windows that grow are dear for some
-        feed = Feed(head, feed.keys, np.zeros(2, np.int64), feed.hi, feed.lo, feed.ranges)
-    return algorithm.advance(kind.monoid, algorithm.init(kind.monoid, (kind.type,), ranges, 1), feed)[1]
+    kept = algorithm.begin(kind.operation, (kind.type,), ranges, 1)
+    algorithm.step(kind.operation, kept, dense_feed(tuple(np.resize(a, max(ranges)) for a in cells), ranges))
+    return kept
 
 
-def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], AlgorithmState]:
-    """Work that feeds a line of slices to full windows, one step a slice, and goes on where it left off."""
-    state, feed = [filled(algorithm, kind, cells, ranges)], dense_feed(cells, ranges)
-
-    def work() -> AlgorithmState:
-        _, state[0] = algorithm.advance(kind.monoid, state[0], feed)
-        return state[0]
-
-    return work
+def advancing(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], State]:
+    """Work that answers full windows, one step a slice of a line; a kernel goes on where it left off."""
+    if isinstance(algorithm, Sequential):
+        kept, feed = filled(algorithm, kind, cells, ranges), dense_feed(cells, ranges)
+        return partial(algorithm.step, kind.operation, kept, feed)
+    line = tuple(np.concatenate((np.resize(a, max(ranges)), a)) for a in cells)
+    hi = np.arange(1, len(cells[0]) + 1) + max(ranges)
+    return partial(algorithm.read, kind.operation, line, hi[:, None] - np.asarray(ranges), hi)
 
 
 def sliding(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int]) -> Callable[[], None]:
@@ -76,7 +75,7 @@ def sliding(algorithm: Algorithm, kind: Kind, cells: State, ranges: Sequence[int
     size = len(cells[0])
 
     def work() -> None:
-        for _ in algorithm.slide(kind.monoid, line, list(ranges), size):
+        for _ in algorithm.slide(kind.operation, line, list(ranges), size):
             pass
 
     return work

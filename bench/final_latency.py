@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, Kind, filled, quiet
 
-from weft.aggregates.monoid import State
-from weft.final.algorithms import Algorithm, AlgorithmState, Feed, dense_feed
+from weft.aggregates.operation import State
+from weft.final.algorithms import Algorithm
 from weft.final.algorithms.jit import Kernel, compile_kernel
-from weft.final.algorithms.sequential import Sequential
+from weft.final.algorithms.sequential import Feed, KernelState, Sequential, dense_feed
 from weft.final.algorithms.values import COMBINES
 
 WINDOWS = (16, 256, 4096)
@@ -55,23 +55,36 @@ def spread(values: np.ndarray) -> dict[str, float]:
     return found | {"mean": float(values.mean())}
 
 
-def one_by_one(algorithm: Algorithm, kind: Kind, kept: AlgorithmState, cells: State, window: int,
+def one_by_one(algorithm: Sequential, kind: Kind, kept: KernelState, cells: State, window: int,
                meter: Callable[[], int]) -> np.ndarray:
     """How far a meter runs on in each of many calls with one slice."""
     feeds, grown = [dense_feed((cells[0][i : i + 1],), [window]) for i in range(len(cells[0]))], []
     with quiet():
         for feed in feeds:
             before = meter()
-            _, kept = algorithm.advance(kind.monoid, kept, feed)
+            algorithm.step(kind.operation, kept, feed)
             grown.append(meter() - before)
     return np.array(grown, np.float64)
 
 
 def calls(algorithm: Algorithm, kind: Kind, window: int) -> np.ndarray:
-    """Nanoseconds of one-slice calls of `advance` from Python."""
+    """Nanoseconds of calls from Python for the window of one more slice: of `step`, or of `read`."""
     cells = kind.cells(window + CALLS)
+    if not isinstance(algorithm, Sequential):
+        return read_calls(algorithm, kind, cells, window)
     kept, fresh = filled(algorithm, kind, cells, [window]), (cells[0][window:],)
     return one_by_one(algorithm, kind, kept, fresh, window, time.perf_counter_ns)
+
+
+def read_calls(algorithm: Algorithm, kind: Kind, cells: State, window: int) -> np.ndarray:
+    """Nanoseconds of calls of `read` for one window, its slices at hand."""
+    lo, hi, took = np.zeros((1, 1), np.int64), np.array([window]), []
+    with quiet():
+        for i in range(CALLS):
+            before = time.perf_counter_ns()
+            algorithm.read(kind.operation, (cells[0][i : i + window],), lo, hi)
+            took.append(time.perf_counter_ns() - before)
+    return np.array(took, np.float64)
 
 
 def combines(algorithm: Sequential, kind: Kind, window: int) -> np.ndarray:
@@ -95,14 +108,14 @@ def clocked(algorithm: Sequential, kind: Kind, window: int) -> tuple[np.ndarray,
     return slides, float(np.median(empty))
 
 
-def captured(algorithm: Sequential, kind: Kind, kept: AlgorithmState, feed: Feed) -> tuple:
-    """The arguments that `advance` hands to the kernel; the kernel itself does not run."""
+def captured(algorithm: Sequential, kind: Kind, kept: KernelState, feed: Feed) -> tuple:
+    """The arguments that `step` hands to the kernel; the kernel itself does not run."""
     taken: list[tuple] = []
-    replace(algorithm, kernel=lambda *given: taken.append(given)).advance(kind.monoid, kept, feed)
+    replace(algorithm, kernel=lambda *given: taken.append(given)).step(kind.operation, kept, feed)
     return taken[0]
 
 
-def repeated(drive: Callable[..., None], taken: tuple, kept: AlgorithmState, cell: np.ndarray,
+def repeated(drive: Callable[..., None], taken: tuple, kept: KernelState, cell: np.ndarray,
              line: np.ndarray) -> np.ndarray:
     """The least time of each slide over several runs from the same state."""
     arrays = (kept.seen, kept.marks, kept.links, *kept.values)

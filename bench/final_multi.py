@@ -29,8 +29,10 @@ from final_common import (
     work_of,
 )
 
-from weft.final.algorithms import Algorithm, AlgorithmState
+from weft.aggregates.operation import State
+from weft.final.algorithms import Algorithm
 from weft.final.algorithms.bulk import Bulk
+from weft.final.algorithms.sequential import Sequential
 
 ALL = (1, 4, 16, 64, 256, 1024)  # all ranges from 1 to this
 EVEN = (10, 100, 1000)  # so many ranges, evenly spaced
@@ -107,18 +109,26 @@ def memories(kind: Kind, case: str, ranges: list[int], slides: int) -> Iterator[
         if not kind.refusal(algorithm, ranges) and guess(algorithm, "advance", ranges, count) <= SLOW:
             cells = kind.cells(count)
             yield {"kind": kind.name, "case": case, "ranges": len(ranges), "longest": max(ranges), "member": name,
+                   "kept": kept_bytes(algorithm, kind, ranges),
                    **memory(advancing(algorithm, kind, cells, ranges), len(cells[0]) * len(ranges))}
 
 
-def memory(work: Callable[[], AlgorithmState], answers: int) -> dict[str, int]:
-    """Bytes kept between two calls, and the peak of one call without its answers."""
+def kept_bytes(algorithm: Algorithm, kind: Kind, ranges: list[int]) -> int:
+    """What is kept between two calls: a kernel's arrays, or the slices that windows still see."""
+    if not isinstance(algorithm, Sequential):
+        return max(ranges) * kind.type.itemsize
+    kept = algorithm.begin(kind.operation, (kind.type,), ranges, 1)
+    return sum(a.nbytes for a in (kept.seen, kept.marks, kept.links, *kept.values))
+
+
+def memory(work: Callable[[], State], answers: int) -> dict[str, int]:
+    """The peak of one call without its answers."""
     work()
     tracemalloc.start()
-    kept = work()
+    work()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    held = sum(a.nbytes for a in (kept.seen, kept.offsets, kept.marks, kept.links, *kept.values))
-    return {"kept": held, "peak": max(peak - 8 * answers, 0), "answers": answers}
+    return { "peak": max(peak - 8 * answers, 0), "answers": answers}
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ import numpy as np
 from final_common import FLOAT, MEMBERS, arguments, finish, results_for, settle_allocator
 from final_page import refuse_broken
 
-from weft.aggregates.monoid import ADD
-from weft.final.algorithms import Algorithm, dense_feed
+from weft.aggregates.operation import ADD
+from weft.final.algorithms import Algorithm
 from weft.final.algorithms.bulk import Bulk
+from weft.final.algorithms.sequential import Sequential, dense_feed
 
 BOUND = 1e-12
 PIECE = 1_000_000  # slices a call
@@ -107,7 +108,7 @@ def sampled(algorithm: Algorithm, values: np.ndarray, window: int, ends: np.ndar
     with np.errstate(all="ignore"):
         if algorithm.card.name == "recalc":
             return algorithm.read_line(ADD, (values,), ends + 1 - window, ends + 1)[0]  # type: ignore[attr-defined]
-        pieces = (by_slide if isinstance(algorithm, Bulk) else by_advance)(algorithm, values, window)
+        pieces = (by_slide if isinstance(algorithm, Bulk) else by_step)(algorithm, values, window)
         found = [sums[ends[(ends >= first) & (ends < first + len(sums))] - first] for first, sums in pieces]
     return np.concatenate(found)
 
@@ -121,11 +122,11 @@ def by_slide(algorithm: Algorithm, values: np.ndarray, window: int) -> Iterator[
         yield begin + window - 1, sums
 
 
-def by_advance(algorithm: Algorithm, values: np.ndarray, window: int) -> Iterator[tuple[int, np.ndarray]]:
+def by_step(algorithm: Sequential, values: np.ndarray, window: int) -> Iterator[tuple[int, np.ndarray]]:
     """The same from a state that lives as long as the stream."""
-    kept = algorithm.init(ADD, (FLOAT,), [window], 1)
+    kept = algorithm.begin(ADD, (FLOAT,), [window], 1)
     for first in range(0, len(values), PIECE):
-        (sums,), kept = algorithm.advance(ADD, kept, dense_feed((values[first : first + PIECE],), [window]))
+        (sums,) = algorithm.step(ADD, kept, dense_feed((values[first : first + PIECE],), [window]))
         yield first, sums
 
 

@@ -1,4 +1,4 @@
-"""Draws the tables and charts of docs/benchmarks/final.md from the kept results; the words between them stay.
+"""Draws the tables and charts of the benches of final algorithms from the kept results; the words of pages stay.
 
     python bench/final_page.py
 """
@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from common import DOCS, RESULTS, save
+import pages
+from common import RESULTS
 from final_charts import CHARTS
-from final_tables import SHEETS, Sheet, broken
-from rich.console import Console
-from rich.table import Table
-
-PAGE = DOCS / "final.md"
+from final_tables import SHEETS, broken
 
 
 def main() -> None:
@@ -36,47 +32,14 @@ def refuse_broken(results: dict[str, Any]) -> None:
 
 
 def publish(name: str, results: dict[str, Any]) -> Path:
-    """Writes the charts of one bench and puts its tables into the page."""
-    for chart, drawing in CHARTS[name](results).items():
-        save(DOCS / f"{chart}.svg", drawing)
-    page = PAGE.read_text()
-    for sheet in SHEETS[name](results):
-        page = put(page, sheet.section, "\n".join(markdown(sheet)))
-    return save(PAGE, put(page, f"machine {name}", environment(results["machine"])))
-
-
-def put(page: str, section: str, text: str) -> str:
-    """The page with another text between the marks of a section."""
-    found = re.compile(rf"(<!-- {re.escape(section)} -->\n).*?(<!-- end -->)", re.DOTALL)
-    return found.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page)
-
-
-def markdown(sheet: Sheet) -> list[str]:
-    """A table as lines of Markdown, and its notes."""
-    rule = ["---"] + ["---:"] * (len(sheet.headings) - 1)
-    table = [f"| {' | '.join(row)} |" for row in (sheet.headings, rule, *sheet.rows)]
-    return [f"**{sheet.title}**", "", *table, *(line for note in sheet.notes for line in ("", note))]
-
-
-def environment(this: dict[str, Any]) -> str:
-    """When, where and with what it was measured."""
-    versions = ", ".join(f"{name} {this[name]}" for name in ("python", "numpy", "numba"))
-    return (f"Measured on {this['date']}: {this['cores']} cores ({this['processor']}), {this['memory_gib']} GiB, "
-            f"{this['system']}; {versions}; one thread. Load of the machine when it began: {this['load']}.")
+    """Writes the charts and tables of one bench."""
+    measured = pages.describe_machine(results["machine"], ("python", "numpy", "numba"), "one thread")
+    return pages.publish(name, SHEETS[name](results), CHARTS[name](results), measured)
 
 
 def show(name: str, results: dict[str, Any]) -> None:
     """The tables on the terminal."""
-    console = Console(width=None if Console().is_terminal else 220)
-    for sheet in SHEETS[name](results):
-        table = Table(title=sheet.title, title_justify="left")
-        for number, heading in enumerate(sheet.headings):
-            table.add_column(heading, justify="right" if number else "left")
-        for row in sheet.rows:
-            table.add_row(*row)
-        console.print(table)
-        for note in sheet.notes:
-            console.print(note, markup=False)
+    pages.show(SHEETS[name](results))
 
 
 if __name__ == "__main__":

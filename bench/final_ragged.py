@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from final_common import KINDS, MEMBERS, Kind, arguments, best, copying, finish, results_for, settle_allocator
 
-from weft.aggregates.monoid import State
-from weft.final.algorithms import Algorithm, Feed, dense_feed
+from weft.aggregates.operation import State
+from weft.final.algorithms import Algorithm
 from weft.final.algorithms.bulk import Bulk
+from weft.final.algorithms.sequential import Sequential, dense_feed
 from weft.final.fold.dense import TILE
 
 MINUTES, CHUNK, ALL_KEYS = 1440, 1000, 100_000
@@ -70,19 +71,18 @@ def rates(kind: Kind, density: float, span: int, chunks: int) -> Iterator[dict[s
 def works(algorithm: Algorithm, kind: Kind, data: list[Chunk], fed: list[Chunk], density: float,
           span: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The ways a member is fed: by index, made dense first, and as it comes where nothing is missing."""
-    feeds = [indexed(chunk, span) for chunk in fed]
-    yield "index", lambda: [by_feed(algorithm, kind, feed, most_held(feed)) for feed in feeds]
+    found = [(chunk.cells, *indexed(chunk, span)) for chunk in fed]
+    yield "index", lambda: [algorithm.read(kind.operation, *each) for each in found]
     yield "dense first", lambda: [by_slide(algorithm, kind, chunk, span) for chunk in data]
-    if density == 1.0:
-        whole = [dense_feed(chunk.cells, [span], chunk.keys) for chunk in fed]
-        yield "as it comes", lambda: [by_feed(algorithm, kind, feed, span) for feed in whole]
+    if density == 1.0 and isinstance(algorithm, Sequential):
+        yield "as it comes", lambda: [by_step(algorithm, kind, chunk, span) for chunk in fed]
 
 
 def check(algorithm: Algorithm, kind: Kind, density: float, span: int) -> None:
     """Ends the run if both ways do not agree on a few keys."""
     chunk = make_chunk(kind, density, seed=99, keys=30)
-    feed = indexed(chunk, span)
-    (one,), other = by_feed(algorithm, kind, feed, most_held(feed)), by_slide(algorithm, kind, chunk, span)
+    (one,) = algorithm.read(kind.operation, chunk.cells, *indexed(chunk, span))
+    other = by_slide(algorithm, kind, chunk, span)
     if not np.allclose(one, other.ravel(), rtol=1e-12, atol=0):
         sys.exit(f"{algorithm.card.name}: answers by index and made dense differ")
 
@@ -101,29 +101,21 @@ def make_chunk(kind: Kind, density: float, seed: int, keys: int = CHUNK) -> Chun
     return Chunk(kind.cells(int(cuts[-1]), seed), np.flatnonzero(there) % MINUTES, cuts)
 
 
-def indexed(chunk: Chunk, span: int) -> Feed:
-    """The feed that says for every key and minute which slices its window holds.
+def indexed(chunk: Chunk, span: int) -> tuple[np.ndarray, np.ndarray]:
+    """For every key and minute the slices that its window holds: the first of them, and one past the last.
 
     Keys lie a day and a window apart on one axis of time, so one search over all keys finds what a search a key would.
     """
     apart, count = MINUTES + span, len(chunk.keys) - 1
     axis = chunk.minute + np.repeat(np.arange(count) * apart, np.diff(chunk.keys))
-    ends = np.arange(1, MINUTES + 1)[None, :] + (np.arange(count) * apart)[:, None]
-    hi = np.searchsorted(axis, ends.ravel()).reshape(count, MINUTES) - chunk.keys[:-1, None]
-    lo = np.searchsorted(axis, (ends - span).ravel()).reshape(count, MINUTES) - chunk.keys[:-1, None]
-    steps = np.arange(count + 1) * MINUTES
-    return Feed(chunk.cells, chunk.keys, steps, hi.ravel(), lo.reshape(-1, 1), np.array([span]), np.diff(chunk.keys))
+    ends = (np.arange(1, MINUTES + 1)[None, :] + (np.arange(count) * apart)[:, None]).ravel()
+    return np.searchsorted(axis, ends - span)[:, None], np.searchsorted(axis, ends)
 
 
-def most_held(feed: Feed) -> int:
-    """The most slices that a window holds."""
-    return max(int((feed.hi - feed.lo[:, 0]).max()), 1)
-
-
-def by_feed(algorithm: Algorithm, kind: Kind, feed: Feed, held: int) -> State:
-    """A chunk's answers by `init` and one `advance`."""
-    kept = algorithm.init(kind.monoid, (kind.type,), [held], len(feed.keys) - 1)
-    return algorithm.advance(kind.monoid, kept, feed)[0]
+def by_step(algorithm: Sequential, kind: Kind, chunk: Chunk, span: int) -> State:
+    """A chunk's answers by a kernel that takes every slice as a step."""
+    kept = algorithm.begin(kind.operation, (kind.type,), [span], len(chunk.keys) - 1)
+    return algorithm.step(kind.operation, kept, dense_feed(chunk.cells, [span], chunk.keys))
 
 
 def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.ndarray:
@@ -134,7 +126,7 @@ def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.nd
     for first in range(0, keys, tile):
         last = min(first + tile, keys)
         line = made_dense(kind, chunk, first, last, width, span)
-        [(found,)] = algorithm.slide(kind.monoid, line, [span], (last - first) * width)
+        [(found,)] = algorithm.slide(kind.operation, line, [span], (last - first) * width)
         answers[first:last] = found.reshape(-1, width)[:, :MINUTES]
     return answers
 
@@ -142,7 +134,7 @@ def by_slide(algorithm: Algorithm, kind: Kind, chunk: Chunk, span: int) -> np.nd
 def made_dense(kind: Kind, chunk: Chunk, first: int, last: int, width: int, span: int) -> State:
     """One cell a minute of some keys, identities where there is no slice, and a window's worth before every key."""
     piece = slice(chunk.keys[first], chunk.keys[last])
-    line = kind.monoid.empty((kind.type,), (last - first) * width + span - 1)
+    line = kind.operation.empty((kind.type,), (last - first) * width + span - 1)
     counts = np.diff(chunk.keys[first : last + 1])
     line[0][chunk.minute[piece] + np.repeat(np.arange(last - first) * width + span - 1, counts)] = chunk.cells[0][piece]
     return line

@@ -108,7 +108,7 @@ def limits(slides: int) -> list[dict[str, Any]]:
     found = []
     for kind in KINDS:
         (cells,), out = kind.cells(TILE), np.empty(TILE, kind.type)
-        took = best(partial(kind.monoid.ufunc.accumulate, cells, out=out), most=200)
+        took = best(partial(kind.operation.ufunc.accumulate, cells, out=out), most=200)
         found.append({"limit": "accumulate", "kind": kind.name, "ns": 1e9 * took / TILE})
     for kind in KINDS[2:]:
         for limit, line in (("random", kind.cells(slides)), ("saw", (np.arange(slides, 0, -1).astype(kind.type) % 2,))):

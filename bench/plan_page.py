@@ -1,4 +1,4 @@
-"""Draws the tables and charts of docs/benchmarks/plans.md from the kept results; the words between them stay.
+"""Draws the tables and charts of the benches of plans from the kept results; the words of pages stay.
 
     python bench/plan_page.py
 """
@@ -9,14 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common import DOCS, RESULTS, save
-from final_page import markdown, put
+import pages
+from common import RESULTS
 from plan_charts import CHARTS
 from plan_tables import SHEETS
-from rich.console import Console
-from rich.table import Table
-
-PAGE = DOCS / "plans.md"
 
 
 def main() -> None:
@@ -28,34 +24,15 @@ def main() -> None:
 
 
 def publish(name: str, results: dict[str, Any]) -> Path:
-    """Writes the chart of one bench and puts its tables into the page."""
-    if name in CHARTS:
-        save(DOCS / f"{name.replace('plan_', 'plans_')}.svg", CHARTS[name](results))
-    page = PAGE.read_text()
-    for sheet in SHEETS[name](results):
-        page = put(page, sheet.section, "\n".join(markdown(sheet)))
-    return save(PAGE, put(page, f"machine {name}", environment(results["machine"])))
-
-
-def environment(this: dict[str, Any]) -> str:
-    """When, where and with what it was measured."""
-    return (f"Measured on {this['date']}: {this['cores']} cores ({this['processor']}), {this['memory_gib']} GiB, "
-            f"{this['system']}; python {this['python']}, numpy {this['numpy']}; one thread, processor time. Load of "
-            f"the machine when it began: {this['load']}.")
+    """Writes the chart and tables of one bench."""
+    charts = {name: CHARTS[name](results)} if name in CHARTS else {}
+    measured = pages.describe_machine(results["machine"], ("python", "numpy"), "one thread, processor time")
+    return pages.publish(name, SHEETS[name](results), charts, measured)
 
 
 def show(name: str, results: dict[str, Any]) -> None:
     """The tables on the terminal."""
-    console = Console(width=None if Console().is_terminal else 200)
-    for sheet in SHEETS[name](results):
-        table = Table(title=sheet.title, title_justify="left")
-        for number, heading in enumerate(sheet.headings):
-            table.add_column(heading, justify="right" if number else "left")
-        for row in sheet.rows:
-            table.add_row(*row)
-        console.print(table)
-        for note in sheet.notes:
-            console.print(note, markup=False)
+    pages.show(SHEETS[name](results))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from plan_common import OPTIMIZER, arguments, finish, problem_of, results_for, say
 
-from weft.aggregates.monoid import ADD, MAX, Monoid
+from weft.aggregates.operation import ADD, MAX, Operation
 from weft.final.algorithms import ALGORITHMS, Algorithm
 from weft.local.run import LocalRows, cut_rows, run_tree
 from weft.model.window import Window
@@ -30,7 +30,7 @@ ROWS = 300_000  # 50 minutes at 100 a second
 RUNS, ENOUGH = 3, 3.0  # at most so many runs, no more after so many seconds
 STATES = 51
 # Each technique of the model with the algorithm that runs it, and what it folds.
-RUN_BY: dict[str, tuple[str, Monoid]] = {
+RUN_BY: dict[str, tuple[str, Operation]] = {
     "panes": ("recalc", ADD), "flat_fat": ("flat_fat", ADD), "flat_fit": ("flat_fit", ADD),
     "slick_deque_inv": ("slick_deque_inv", ADD), "slick_deque": ("slick_deque", MAX),
 }
@@ -46,10 +46,10 @@ class Clocked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.algorithm, name)
 
-    def advance(self, *given: Any) -> Any:
+    def read(self, *given: Any) -> Any:
         """Folds by the clock."""
         begun = time.thread_time()
-        found = self.algorithm.advance(*given)
+        found = self.algorithm.read(*given)
         self.seconds += time.thread_time() - begun
         return found
 
@@ -95,26 +95,26 @@ def main() -> None:
 
 def measured(policy: str, technique: str, rows: LocalRows, windows: Sequence[Window]) -> dict[str, Any]:
     """One plan: what it is estimated to cost, the seconds it takes, and how many answers it gives."""
-    optimizer, (name, monoid) = OPTIMIZER[policy], RUN_BY[technique]
+    optimizer, (name, operation) = OPTIMIZER[policy], RUN_BY[technique]
     problem = problem_of(windows, RATE, technique, optimizer.shared)
     groups = optimizer.group(problem)
     trees = [[windows[i] for i in group] for group in groups]
     few = LocalRows(rows.time[:2000], rows.key[:2000], tuple(a[:2000] for a in rows.values))
     partial, run = (cut_shared, run_shared) if optimizer.shared else (cut_apart, run_apart)
-    run(few, trees, monoid, MEMBER[name])  # compiles
-    seconds, (answers, folding) = best(lambda: clocked(run, rows, trees, monoid, MEMBER[name]))
-    cutting, _ = best(lambda: partial(rows, trees, monoid))
+    run(few, trees, operation, MEMBER[name])  # compiles
+    seconds, (answers, folding) = best(lambda: clocked(run, rows, trees, operation, MEMBER[name]))
+    cutting, _ = best(lambda: partial(rows, trees, operation))
     cost = price_groups(problem, groups)
     return {"policy": policy, "technique": technique, "algorithm": name, "trees": len(trees), "cost": cost.total,
             "partial_cost": cost.partial, "seconds": seconds, "partial_seconds": cutting, "final_seconds": folding,
             "answers": answers}
 
 
-def clocked(run: Callable[..., int], rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid,
+def clocked(run: Callable[..., int], rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation,
             algorithm: Algorithm) -> tuple[int, float]:
     """A plan run once: its answers, and the seconds of folding alone."""
     clock = Clocked(algorithm)
-    return run(rows, trees, monoid, clock), clock.seconds
+    return run(rows, trees, operation, clock), clock.seconds
 
 
 def best(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -127,30 +127,30 @@ def best(work: Callable[[], Any]) -> tuple[float, Any]:
     return min(times)
 
 
-def run_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
+def run_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation, algorithm: Algorithm) -> int:
     """WeaveShare's way: every tree cuts the rows itself. Counts the answers."""
-    return sum(len(answers.start) for tree in trees for _, answers in run_tree(rows, tree, monoid, algorithm))
+    return sum(len(answers.start) for tree in trees for _, answers in run_tree(rows, tree, operation, algorithm))
 
 
-def run_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid, algorithm: Algorithm) -> int:
+def run_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation, algorithm: Algorithm) -> int:
     """TriWeave's way: rows are cut once, at all edges, and every tree makes its slices of those."""
-    return run_apart(sliced(rows, trees, monoid), trees, monoid, algorithm)
+    return run_apart(sliced(rows, trees, operation), trees, operation, algorithm)
 
 
-def sliced(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> LocalRows:
+def sliced(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> LocalRows:
     """The slices of all edges as a stream."""
-    slices = cut_rows(rows, PAIRS.edges(window for tree in trees for window in tree), monoid)
+    slices = cut_rows(rows, PAIRS.edges(window for tree in trees for window in tree), operation)
     return LocalRows(slices.start, np.zeros(len(slices.start), np.int64), slices.values)
 
 
-def cut_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
+def cut_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> int:
     """The partial stages of all trees alone."""
-    return sum(len(cut_rows(rows, PAIRS.edges(tree), monoid).start) for tree in trees)
+    return sum(len(cut_rows(rows, PAIRS.edges(tree), operation).start) for tree in trees)
 
 
-def cut_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], monoid: Monoid) -> int:
+def cut_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> int:
     """The shared partial stage, and the trees' own slices of it."""
-    return cut_apart(sliced(rows, trees, monoid), trees, monoid)
+    return cut_apart(sliced(rows, trees, operation), trees, operation)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # the demo's drawing is not installed with Weft
 
 from examples.demo.svg import Scale, element, hover, text
 

@@ -87,8 +87,8 @@ def drained(feed: Feed, run: str, writer) -> dict:
 def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     """Native streaming aggregation by slice and key, thrown away."""
     loom = weaving(spark, feed, [60])
-    (scan,) = build(loom.plan())
-    frame = closed_slices(source(spark, feed.folder).withColumn(TIME, F.col("ts")), scan.partial, 0)
+    stage = build(loom.plan()).root.stage
+    frame = closed_slices(source(spark, feed.folder).withColumn(TIME, F.col("ts")), stage, 0)
     loom.close()
     return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))
 

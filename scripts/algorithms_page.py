@@ -9,15 +9,15 @@ from textwrap import fill
 
 import numpy as np
 
-from weft.aggregates.monoid import ADD, MONOIDS, Monoid
+from weft.aggregates.operation import ADD, OPERATIONS, Operation
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import LINEAR, Algorithm, Card
 
 WIDTH = 120
 PAGE = Path("docs/algorithms.md")
 BEGIN, END = "<!-- cards:begin, made by python -m scripts.algorithms_page -->", "<!-- cards:end -->"
-COLUMNS = ("name", "needs", "ranges", "longest window, in slices", "amortised", "worst", "all ranges 1 … n", "space",
-           "engine", "paper", "001 Table 2")
+COLUMNS = ("name", "needs", "ranges", "streams", "longest window, in slices", "amortised", "worst", "all ranges 1 … n",
+           "space", "engine", "paper", "001 Table 2")
 INTEGERS, DOUBLES = (np.dtype(np.int64),), (np.dtype(np.float64),)
 
 
@@ -39,15 +39,16 @@ def row(algorithm: Algorithm) -> tuple[str, ...]:
     """An algorithm's line of the table."""
     card = algorithm.card
     multi = card.multi.text if card.multi else "–"
-    return (f"`{card.name}`", ", ".join(card.needs) or "–", "many" if card.multi else "one", longest(algorithm),
-            card.single.text, card.worst.text, multi, card.space.text, card.engine, card.paper, printed(card))
+    return (f"`{card.name}`", ", ".join(card.needs) or "–", "many" if card.multi else "one",
+            "yes" if card.ragged else "–", longest(algorithm), card.single.text, card.worst.text, multi,
+            card.space.text, card.engine, card.paper, printed(card))
 
 
 def longest(algorithm: Algorithm) -> str:
     """How long a window may be; sums of doubles may have a bound of their own."""
     whole = f"{algorithm.card.longest:,}" if algorithm.card.longest else "any"
     bounded = algorithm.card.depth == "linear" and any(folds(algorithm, m, DOUBLES) and m.rounds(DOUBLES)
-                                                       for m in MONOIDS)
+                                                       for m in OPERATIONS)
     return f"{whole}; {LINEAR:,} where doubles are added" if bounded else whole
 
 
@@ -65,19 +66,19 @@ def paragraph(algorithm: Algorithm) -> str:
 
 def functions(algorithm: Algorithm) -> Iterator[str]:
     """The functions that the algorithm may fold."""
-    if all(folds(algorithm, m, DOUBLES) for m in MONOIDS):
+    if all(folds(algorithm, m, DOUBLES) for m in OPERATIONS):
         yield "every function"
         return
-    for monoid in MONOIDS:
-        if folds(algorithm, monoid, DOUBLES):
-            yield monoid.name
-        elif folds(algorithm, monoid, INTEGERS):
-            yield f"{monoid.name} of integers" if monoid is ADD else monoid.name
+    for operation in OPERATIONS:
+        if folds(algorithm, operation, DOUBLES):
+            yield operation.name
+        elif folds(algorithm, operation, INTEGERS):
+            yield f"{operation.name} of integers" if operation is ADD else operation.name
 
 
-def folds(algorithm: Algorithm, monoid: Monoid, types: tuple[np.dtype, ...]) -> bool:
+def folds(algorithm: Algorithm, operation: Operation, types: tuple[np.dtype, ...]) -> bool:
     """Whether the algorithm may fold a short window of these types."""
-    return algorithm.supports(monoid, types, [2]) is None
+    return algorithm.supports(operation, types, [2]) is None
 
 
 def main() -> None:

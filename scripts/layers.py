@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE, PAGE = ROOT / "weft", ROOT / "docs" / "architecture.md"
 # From the ground up: a package imports only from those before it.
-LAYERS = ("errors", "aggregates", "model", "slicing", "sql", "cost", "optimize", "final", "stages", "local", "catalog",
-          "io", "spark", "loom", "calibrate", "testing", "server", "cli")
+LAYERS = ("errors", "aggregates", "model", "slicing", "sql", "cost", "optimize", "final", "extend", "stages", "local",
+          "catalog", "io", "spark", "loom", "calibrate", "testing", "server", "cli")
 BEGIN, END = "<!-- layers: made by `python -m scripts.layers` -->", "<!-- end of layers -->"
 
 

@@ -10,6 +10,7 @@ from os.path import abspath
 from typing import TYPE_CHECKING
 from warnings import warn
 
+from weft.aggregates.base import Aggregate
 from weft.aggregates.component import MAX_BAG_VALUES
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
@@ -20,15 +21,16 @@ from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import CatalogWarning, Rows, Store, open_store
 from weft.cost.model import SparkModel
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
-from weft.final.choose import forced_pairs
+from weft.final.choose import Forcing, forced_pairs
 from weft.io.arrivals import StreamInput, parse_delay, refuse_own
 from weft.io.formats import absolute
 from weft.io.sinks import AnswerSink, Receiver, Sink, batch_sink, stream_sink
 from weft.io.sources import Files, RowSource, spell_source
 from weft.io.sources.open import open_source, place_of
+from weft.model.graph import Node, StageGraph
 from weft.model.plan import SharedPlan, check_plan
 from weft.model.query import Query
-from weft.model.stages import PartialStage
+from weft.model.stages import PartialStage, ReadStage
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import BoundQuery, choose
 from weft.optimize import OPTIMIZERS, Optimizer
@@ -59,7 +61,7 @@ from weft.spark.write.answers import report_nothing
 from weft.spark.write.guard import Input, claim_letters, guard_run, guard_stream, list_inputs
 from weft.spark.write.write import translate_errors, write_results
 from weft.sql import SourceSchema, parse_query
-from weft.stages.build import ScanStages, build, projection
+from weft.stages.build import build, projection
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
@@ -68,7 +70,6 @@ if TYPE_CHECKING:
 # The first of the family: the cheaper of one tree and trees with scans of their own.
 OPTIMIZER = OPTIMIZERS[0].name
 SLICER = PAIRS.name
-Forcing = str | Mapping[str, str] | None
 Progress = Callable[[int, int, str], None]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -158,11 +159,15 @@ class Loom:
         self._queries[name] = bound
         return bound.query
 
-    def aggregate(self, aggregate: Declared) -> None:
+    def aggregate(self, aggregate: Declared | Aggregate) -> None:
         """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
 
-        Its laws are checked on example values first; see docs/aggregates.md.
+        Its laws are checked on example values first; see docs/aggregates.md. A `weft.extend.Aggregate` says how Weft
+        runs a function that Spark knows and Weft does not.
         """
+        if isinstance(aggregate, Aggregate):
+            self._checker.extend(aggregate)
+            return
         definition = define(aggregate)
         columns = example_columns(definition)
         check_name(self.spark, definition, self._checker.defined)
@@ -179,8 +184,8 @@ class Loom:
              optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER) -> SharedPlan:
         """Which queries share which scan and tree, as an optimizer groups them by what Spark takes (see `measure`).
 
-        `algorithm` forces a final algorithm by name, for all functions or for some: {"max": "slick_deque"}. `slicer`
-        says where slices are cut: "pairs", "panes", or "cutty", which Spark does not run.
+        `algorithm` forces a final algorithm, for all functions or for some: {"max": "slick_deque"}. It is a name, or an
+        algorithm of your own (`weft.extend`). `slicer` cuts slices: "pairs", "panes", or "cutty" (not on Spark).
         """
         workload = tuple(self._chosen(queries))
         chosen = find_optimizer(optimizer)
@@ -225,10 +230,10 @@ class Loom:
         plan = self.plan(queries, algorithm, optimizer, slicer)
         return self._explained(plan, self._stages(plan))
 
-    def _stages(self, plan: SharedPlan) -> tuple[ScanStages, ...]:
-        return build(plan, self._ansi, self.max_bag_values)
+    def _stages(self, plan: SharedPlan) -> StageGraph:
+        return build(plan, self._ansi, self.max_bag_values, self._checker.identity)
 
-    def _explained(self, plan: SharedPlan, stages: tuple[ScanStages, ...]) -> Explanation:
+    def _explained(self, plan: SharedPlan, stages: StageGraph) -> Explanation:
         found = break_down_plan(plan, self._model, projection, self._statistics, self._samples.size,
                                 self._samples.found)
         return Explanation(plan, stages, found)
@@ -238,8 +243,7 @@ class Loom:
         sink: str | Mapping[str, str] | Sink | AnswerSink | None = None,
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
-        algorithm: Forcing = None,
-        optimizer: str | Optimizer = OPTIMIZER,
+        algorithm: Forcing = None, optimizer: str | Optimizer = OPTIMIZER,
         incremental: bool = False, slicer: str = SLICER,
     ) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
@@ -265,10 +269,10 @@ class Loom:
             parts, read = self._from_kept(stages, watches or leave_unobserved, lambda text: tell(0, 1, text))
         else:
             parts = build_parts(stages, self._slices, watches or leave_unobserved)
-        report = () if target is None else write_results(self.spark, parts, target, tell)
+        report = () if target is None else write_results(self.spark, stages, parts, target, tell)
         if watches:
             self._keep_sizes(watches)
-        return Results(parts, report, read, self._checker.settings.pinned())
+        return Results(parts.values(), report, read, self._checker.settings.pinned())
 
     def _planned_again(self, queries: Iterable[str] | None, algorithm: Forcing,
                        optimizer: str | Optimizer, slicer: str) -> SharedPlan:
@@ -276,8 +280,7 @@ class Loom:
         catalog, chosen = require_store(self._store).catalog, [bound.query for bound in self._chosen(queries)]
         refuse_counting(chosen)
         require_files(dict.fromkeys(query.source for query in chosen), self._files, catalog.path.parent)
-        texts = [(self._files[query.source].path, query.text) for query in chosen]
-        mark = snapshot_key(find_optimizer(optimizer).name, texts)
+        mark = snapshot_key(find_optimizer(optimizer).name, ((self._files[q.source].path, q.text) for q in chosen))
         known, now = None if self._measured else find_snapshot(catalog, mark), self._samples
         self._samples = RecalledSamples(self._frames, known.measured, dict(known.sampled)) if known else now
         try:
@@ -288,12 +291,12 @@ class Loom:
             keep_snapshot(catalog, mark, PlanningSnapshot(self._statistics, now.found))
         return plan
 
-    def _from_kept(self, stages: tuple[ScanStages, ...], watch: Watching,
-                   say: Callable[[str], None]) -> tuple[tuple[AnswerPart, ...], tuple[dict, ...]]:
+    def _from_kept(self, stages: StageGraph, watch: Watching,
+                   say: Callable[[str], None]) -> tuple[dict[str, AnswerPart], tuple[dict, ...]]:
         """The parts of a plan over kept slices and new files, and what was read of each source."""
         require_workers(self.spark)
         catalog = require_store(self._store).catalog
-        names = dict.fromkeys(scan.partial.source for scan in stages)
+        names = [node.stage.source for node in stages.of(ReadStage)]
         found = {name: snapshot_of(self.spark, name, self._files[name], self._frames[name].schema) for name in names}
         with translate_errors():
             keeper = SliceReader(self.spark, catalog, found, say)
@@ -307,8 +310,7 @@ class Loom:
         trigger: str | None = None,
         max_clock_skew: str | None = "1 day",
         dead_letters: str | None = None,
-        algorithm: Forcing = None,
-        optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
+        algorithm: Forcing = None, optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
     ) -> Stream:
         """Run the queries as a stream: answers of a window come when the watermark has closed it, each once.
 
@@ -319,8 +321,7 @@ class Loom:
         of JSON lines.
         """
         refuse_open((slicer,))
-        place = absolute(str(checkpoint))
-        workload = tuple(self._chosen(queries))
+        place, workload = absolute(str(checkpoint)), tuple(self._chosen(queries))
         require_countable(workload)
         known = stream_sink(sink)
         letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
@@ -346,9 +347,9 @@ class Loom:
     def _inputs(self, workload: Iterable[BoundQuery]) -> list[Input]:
         return list_inputs(workload, self._listings.origins, self._frames)
 
-    def _slices(self, stage: PartialStage) -> DataFrame:
+    def _slices(self, node: Node[PartialStage]) -> DataFrame:
         require_workers(self.spark)
-        return run_partial(self._frames[stage.source], stage)
+        return run_partial(self._frames[node.stage.source], node.stage)
 
     def _keep_sizes(self, watches: SizeObserver) -> None:
         """Put what a run found out into the store."""
@@ -362,14 +363,13 @@ class Loom:
         self,
         queries: Iterable[str] | None = None,
         progress: Progress | None = None,
-        algorithm: Forcing = None,
-        optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
+        algorithm: Forcing = None, optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER,
     ) -> Verification:
         """Run every query natively as well and compare row by row; `algorithm`, `optimizer`, `slicer` as in `plan`."""
         refuse_open((slicer,))
         chosen = [bound.query for bound in self._current(queries)]
         stages = self._stages(self.plan([q.name for q in chosen], algorithm, optimizer, slicer))
-        with Results(build_parts(stages, self._slices)) as results:
+        with Results(build_parts(stages, self._slices).values()) as results:
             return verify(results, chosen, self._checker.native, progress or report_nothing)
 
     def native(self, name: str) -> DataFrame:

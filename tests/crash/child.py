@@ -81,7 +81,7 @@ def require_made_for(folder: Path, plan: SharedPlan) -> None:
     workload = (folder / WORKLOAD).read_text()
     if len(plan.scans) != 1 or not plan.scans[0].derived:
         raise PlanError("the queries of the crash test no longer share one scan with a derived grouping: change them.")
-    if is_cut_in_workers(build(plan)[0].partial) != (workload == "folded"):
+    if is_cut_in_workers(build(plan).roots[0].stage) != (workload == "folded"):
         raise PlanError(f"the queries of the workload '{workload}' are no longer cut where they were: change them.")
 
 

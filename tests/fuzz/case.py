@@ -72,7 +72,8 @@ class Query:
 class Run:
     """How queries are run: `kind` is batch, sink, incremental or stream.
 
-    `sharing` makes them share all that they may, predicates as filters or as shards, whatever it costs.
+    `sharing` makes them share all that they may, predicates as filters or as shards, whatever it costs. Of a stream's
+    later files each holds so many `late` rows, which nobody may answer.
     """
 
     kind: str = "batch"
@@ -82,6 +83,7 @@ class Run:
     files: int = 1
     restart: bool = False
     sharing: str = ""
+    late: int = 0
 
 
 @dataclass(frozen=True)

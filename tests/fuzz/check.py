@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from weft.spark.session.session import temporary_settings
 EQUAL, REFUSED, INVALID, RAISED = "equal", "refused by Weft", "refused by both", "raised by both"
 DIFFERENT, CRASH, UNREFUSED = "DIFFERENT", "CRASH", "ANSWERED THOUGH SPARK DOES NOT"
 FAILURES = (DIFFERENT, CRASH, UNREFUSED)
+# Neither Weft's fault nor Spark's: the machine was too busy, or out of ports, for Spark to reach a Python process.
+TROUBLE = "not run: Spark could not reach a worker"
+BUSY = re.compile("CANNOT_OPEN_SOCKET|Python worker (failed to connect back|did not connect)")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,16 @@ def check_together(spark: SparkSession, case: Case) -> list[Verdict]:
 
 def checked(spark: SparkSession, case: Case, judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
     """The verdicts of a way to judge the queries that both engines take."""
+    try:
+        return judged(spark, case, judging)
+    except Exception as error:
+        if not is_trouble(error):
+            raise
+        return [Verdict(tuple(range(len(case.queries))), TROUBLE, said(error))]
+
+
+def judged(spark: SparkSession, case: Case, judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
+    """As `checked`; raises where the surroundings of a case cannot be made or removed."""
     with temporary_settings(spark, {**USUAL, **case.settings}), world_of(spark, case) as world:
         if isinstance(world, Exception):
             return [refused(tuple(range(len(case.queries))), world)]
@@ -76,6 +90,8 @@ def world_of(spark: SparkSession, case: Case) -> Iterator[World | Exception]:
 
 def refused(queries: tuple[int, ...], error: Exception) -> Verdict:
     """What an error before the run says of queries that Spark takes."""
+    if is_trouble(error):
+        return Verdict(queries, TROUBLE, said(error))
     return Verdict(queries, REFUSED if isinstance(error, WeftError) else CRASH, said(error))
 
 
@@ -86,6 +102,8 @@ def admit(world: World, number: int) -> Verdict | None:
     if counts and isinstance(ours, Exception):
         return refused((number,), ours)
     theirs = attempt(lambda: world.native(number).schema)
+    if is_trouble(theirs):
+        return Verdict((number,), TROUBLE, said(theirs))
     if isinstance(theirs, Exception):
         return None if not isinstance(ours, Exception) else Verdict((number,), INVALID, said(theirs))
     return refused((number,), ours) if isinstance(ours, Exception) else None
@@ -94,7 +112,7 @@ def admit(world: World, number: int) -> Verdict | None:
 def judge(world: World, numbers: Sequence[int]) -> list[Verdict]:
     """Run queries together; where that fails, find those that fail."""
     whole = together(world, numbers)
-    if len(numbers) == 1 or len(whole) > 1:
+    if len(numbers) == 1 or len(whole) > 1 or whole[0].outcome == TROUBLE:
         return whole
     middle = len(numbers) // 2
     found = judge(world, numbers[:middle]) + judge(world, numbers[middle:])
@@ -113,6 +131,9 @@ def together(world: World, numbers: Sequence[int]) -> list[Verdict]:
 
 def unrun(numbers: tuple[int, ...], ours: Any, theirs: Any) -> Verdict:
     """The verdict on queries that Weft, Spark or both could not run."""
+    trouble = next((error for error in (ours, theirs) if is_trouble(error)), None)
+    if trouble is not None:
+        return Verdict(numbers, TROUBLE, said(trouble))
     if isinstance(theirs, Exception) and isinstance(ours, Exception):
         return Verdict(numbers, RAISED, said(theirs))
     if isinstance(theirs, Exception):
@@ -140,6 +161,15 @@ def attempt(work: Callable[[], Any]) -> Any:
         return work()
     except Exception as error:
         return error
+
+
+def is_trouble(found: Any) -> bool:
+    """Whether something that was found is an error of the machine, or one that such an error has led to."""
+    while isinstance(found, Exception):
+        if BUSY.search(str(found)):
+            return True
+        found = found.__cause__
+    return False
 
 
 def said(error: Exception) -> str:

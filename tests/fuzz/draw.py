@@ -104,4 +104,5 @@ def draw_run(rng: random.Random, kind: str) -> Run:
     algorithm = rng.choice(ALGORITHMS).card.name if rng.random() < 0.3 and kind != "stream" else None
     format = rng.choice(("parquet", "json", "csv", "orc")) if kind in ("sink", "stream") else "parquet"
     sharing = rng.choice(("", "", "filters", "shards"))
-    return Run(kind, format, optimizer, algorithm, rng.choice((1, 2, 3)), rng.random() < 0.4, sharing)
+    return Run(kind, format, optimizer, algorithm, rng.choice((1, 2, 3)), rng.random() < 0.4, sharing,
+               rng.choice((0, 0, 1, 4)) if kind == "stream" else 0)

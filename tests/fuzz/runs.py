@@ -173,7 +173,7 @@ def stream(world: World, numbers: Sequence[int]) -> dict[str, Result]:
     rng = Random(world.case.shape.seed)
     rows = sorted(world.rows, key=lambda row: row["ts"] + DELAY * rng.random())
     last = [{**rows[0], "ts": max(row["ts"] for row in rows) + FAR}] if rows else []
-    parts = [*split(rows, run.files), last]
+    parts = with_late_rows(world.case, [*split(rows, run.files), last], rng)
     loom = world.loom(numbers, str(home / "in"), format="parquet", schema=ddl(world.case), watermark="4 seconds",
                       options={"maxFilesPerTrigger": "1"})
     try:
@@ -188,6 +188,24 @@ def stream(world: World, numbers: Sequence[int]) -> dict[str, Result]:
         return collect({f"q{i}": world.reread(str(home / "out" / f"q{i}"), world.native(i)) for i in numbers})
     finally:
         loom.close()
+
+
+def with_late_rows(case: Case, parts: list[list], rng: Random) -> list[list]:
+    """The files of a stream with rows among them that come too late for all windows.
+
+    Spark closes by the latest time of a trigger in the next one, and drops what is late by that in the one after; then
+    a row is too late whose slice, which is no longer than a slide, was over.
+    """
+    slides = [query.window.slide for query in case.queries if query.window.spelling != "rows"]
+    gap = DELAY + timedelta(milliseconds=max(slides, default=0), seconds=1)
+    found = parts[:2]
+    for i, part in enumerate(parts[2:]):
+        before = [row for earlier in parts[:i + 1] for row in earlier]
+        close = max((row["ts"] for row in before), default=None)
+        late = [{**rng.choice(before), "ts": close - gap * (1 + rng.random())} for _ in range(case.run.late)
+                if close is not None]
+        found.append([*part, *late])
+    return found
 
 
 RUNS: dict[str, Callable[[World, Sequence[int]], dict[str, Result]]] = {

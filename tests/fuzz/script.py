@@ -92,7 +92,8 @@ def source_lines(case: Case) -> list[str]:
     if case.run.kind == "incremental":
         return ["frame.write.parquet(f'{home}/in')", "loom = Loom(spark, store=f'{home}/store')",
                 f"loom.source('t', f'{{home}}/in', time={time!r}, format='parquet')"]
-    return ["# A row so much later that the watermark closes the windows of all others.",
+    late = [f"# The case also has {case.run.late} late rows a file, which --replay writes."] if case.run.late else []
+    return [*late, "# A row so much later that the watermark closes the windows of all others.",
             "last = [(max(row[0] for row in rows) + datetime.timedelta(days=60), *rows[0][1:])] if rows else []",
             "for part in (frame, spark.createDataFrame(last, schema)):",
             "    part.coalesce(1).write.mode('append').parquet(f'{home}/in')",

@@ -55,7 +55,7 @@ def without(values: tuple, place: int) -> tuple:
 def simpler_runs(run: Run) -> Iterator[Run]:
     """Plainer ways to run."""
     plain = (Run(), replace(run, algorithm=None), replace(run, optimizer=Run().optimizer),
-             replace(run, restart=False), replace(run, sharing=""), replace(run, files=1),
+             replace(run, restart=False), replace(run, sharing=""), replace(run, late=0), replace(run, files=1),
              replace(run, format="parquet"))
     yield from (one for one in dict.fromkeys(plain) if one != run)
 

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.fuzz.case import Case
-from tests.fuzz.check import DIFFERENT, EQUAL, FAILURES, INVALID, REFUSED, Verdict
+from tests.fuzz.check import DIFFERENT, EQUAL, FAILURES, INVALID, REFUSED, TROUBLE, Verdict
 from tests.fuzz.script import unusual
 
 SHOWN = 40
@@ -51,7 +51,8 @@ class Tally:
         """The progress in a line."""
         compared = self.outcomes[EQUAL] + self.outcomes[DIFFERENT]
         return (f"{self.cases} cases, {compared} queries compared ({compared / self.seconds:.2f} a second), "
-                f"{sum(self.outcomes[o] for o in FAILURES)} failed in {len(self.failures)} ways")
+                f"{sum(self.outcomes[o] for o in FAILURES)} failed in {len(self.failures)} ways"
+                + (f", {self.outcomes[TROUBLE]} not run" if self.outcomes[TROUBLE] else ""))
 
     def to_dict(self) -> dict:
         """All counts as plain values."""
@@ -67,6 +68,9 @@ class Tally:
             lines += ["", title, *(f"  {count:6} {text}" for text, count in counts.most_common(SHOWN))]
         lines += ["", "drawn, compared"]
         lines += [f"  {count:6} {self.compared[name]:6} {name}" for name, count in sorted(self.drawn.items())]
+        if self.outcomes[TROUBLE]:
+            lines += ["", f"{self.outcomes[TROUBLE]} queries were not compared, because Spark could not reach a Python "
+                      "worker: the machine is too busy. Nothing is known of them; run fewer things beside."]
         lines += ["", "failures", *(f"  {name}\n      {', '.join(places[:6])}"
                                     for name, places in self.failures.items())]
         return "\n".join(lines)
@@ -78,6 +82,7 @@ def ways(case: Case) -> list[str]:
     found = [f"run {run.kind}", f"optimizer {run.optimizer}", f"algorithm {run.algorithm or 'chosen'}"]
     found += [f"format {run.format}"] if run.kind in ("sink", "stream") else []
     found += [f"sharing {run.sharing}"] if run.sharing else []
+    found += ["late rows"] if run.kind == "stream" and run.late and run.files > 1 else []
     found += ["restart"] if run.kind == "stream" and run.restart else []
     found += [f"name {name}" for name in case.names.values()]
     return found + [f"{name} = {value}" for name, value in unusual(case).items()]

@@ -236,7 +236,7 @@ def test_several_predicates(home, monkeypatch, most):
 
 
 def fails(slices, stage):
-    return slices.withColumn("p0", F.expr("raise_error('does not fit')").cast("bigint"))
+    return slices.withColumn(stage.columns[0].name, F.expr("raise_error('does not fit')").cast("bigint"))
 
 
 @pytest.mark.parametrize("joined", [shelf.merge_slices, fails])

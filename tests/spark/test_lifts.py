@@ -27,7 +27,7 @@ def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
         loom.source("t", table.drop("id"), time="ts")
         for i, text in enumerate(texts):
             loom.query(f"q{i}", text)
-        pairs.update((c.sql, c.lift) for scan in build(loom.plan()) for c in scan.partial.columns)
+        pairs.update((c.sql, c.lift) for node in build(loom.plan()).roots for c in node.stage.columns)
         loom.close()
 
     gather()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.fixtures.versions import needs_user_aggregates
 from tests.harness.differential import differences
 from tests.strategies.aggregates import Spread, Weighted
 from weft import Loom, RefusedError, WeftError
@@ -137,6 +138,7 @@ def test_rows_that_cannot_be_sorted_are_not_counted(spark, trades):
     loom.close()
 
 
+@needs_user_aggregates
 @pytest.mark.usefixtures("interpreted")
 def test_users_aggregates_beside_sparks_and_expressions_as_keys(loom):
     loom.aggregate(Spread())

@@ -42,9 +42,9 @@ def loom(spark):
 def test_a_plan_cut_by_panes_runs_with_sparks_answers(loom, interpreted):
     plan = loom.plan(slicer="panes")
     assert plan.slicers == ("panes",)
-    for node, stages in zip(plan.nodes, [n for scan in build(plan) for n in scan.nodes], strict=True):
-        assert stages.partial.progressions == PANES.edges(node.cut_for)
-        assert len(stages.partial.progressions) == 1
+    for scan, node in zip(plan.nodes, build(plan).slices, strict=True):
+        assert node.stage.progressions == PANES.edges(scan.cut_for)
+        assert len(node.stage.progressions) == 1
     assert loom.verify(slicer="panes").ok
     fine, few = (loom.explain(["odd"], slicer=name) for name in ("panes", "pairs"))
     assert fine.to_dict()["slicer"] == "panes" and "cut by Panes: " in str(fine) and "cut by" not in str(few)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 from weft.aggregates.user import PlainAggregate, UserAggregate
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
+
+from weft.spark.session.version import OLDEST, show_version
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -28,3 +31,23 @@ def test_no_text_tells_to_install_the_stranger():
     texts = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("weft/**/*.py"), *ROOT.glob("scripts/*")]
     assert STRANGER.search("pip install weft[jit]") and STRANGER.search("pip install 'weft'")
     assert not [path.name for path in texts if STRANGER.search(path.read_text())]
+
+
+def test_pip_leaves_every_pyspark_that_runs_where_it_is():
+    """And the project's own tests run on the newest."""
+    oldest, after = re.match(r"pyspark>=([\d.]+),<([\d.]+)$", dependency("pyspark")).groups()
+    locked = re.search(r"^pyspark==(\d+)\.(\d+)\.", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert oldest == show_version(OLDEST)
+    assert after == f"{locked[1]}.{int(locked[2]) + 1}"
+
+
+def dependency(name: str) -> str:
+    """What pip reads of a package that Weft needs."""
+    return next(text for text in PROJECT["project"]["dependencies"] if text.startswith(name))
+
+
+def test_a_version_must_be_named_to_be_tested():
+    script = ["sh", str(ROOT / "scripts" / "pyspark_venv.sh")]
+    for wrong in ([], ["4.1"], ["newest"]):
+        done = subprocess.run([*script, *wrong], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 1 and "make test-pyspark VERSION=4.1.4" in done.stderr

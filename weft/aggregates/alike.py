@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 
 NUMBERS = "iufb"
 

@@ -6,20 +6,21 @@ from collections.abc import Callable
 
 from weft.aggregates.base import INTEGRAL, Aggregate, Argument, UnsupportedType
 from weft.aggregates.component import Component, Lowered, lifted
+from weft.aggregates.monoids import Monoid, bits
 
 
-def lower_bits(name: str) -> Callable[[tuple[Argument, ...], str], Lowered]:
+def lower_bits(monoid: Monoid) -> Callable[[tuple[Argument, ...], str], Lowered]:
     """The lowering of one bitwise aggregate."""
 
     def lower(args: tuple[Argument, ...], only: str) -> Lowered:
         if args[0].type not in INTEGRAL:
             raise UnsupportedType(args[0].type)
         lifts = (lifted(only, args[0].sql),)
-        return Lowered((Component(name, (f"{name}({args[0].sql}){only}",), args[0].type, lifts=lifts),))
+        return Lowered((Component(monoid, (f"{monoid}({args[0].sql}){only}",), args[0].type, lifts=lifts),))
 
     return lower
 
 
-BIT_AND = Aggregate("bit_and", lower_bits("bit_and"))
-BIT_OR = Aggregate("bit_or", lower_bits("bit_or"))
-BIT_XOR = Aggregate("bit_xor", lower_bits("bit_xor"))
+BIT_AND = Aggregate("bit_and", lower_bits(bits.BIT_AND))
+BIT_OR = Aggregate("bit_or", lower_bits(bits.BIT_OR))
+BIT_XOR = Aggregate("bit_xor", lower_bits(bits.BIT_XOR))

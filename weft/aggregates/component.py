@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
-if TYPE_CHECKING:
-    from weft.aggregates.defined import Definition
+from weft.aggregates.monoids import MONOIDS, Monoid, find_monoid, is_own
+from weft.aggregates.monoids.sums import COUNT
+from weft.errors import PlanError
 
 
 class Lift(NamedTuple):
@@ -21,16 +22,17 @@ class Lift(NamedTuple):
 
 @dataclass(frozen=True)
 class Component:
-    """What a slice keeps for some aggregate: `columns` are Spark aggregates, folded by `monoid`.
+    """What a slice keeps for some aggregate: `columns` are Spark aggregates, folded by `monoid`, a value or the name of
+    one of MONOIDS.
 
     `type` is the Spark type of an answer's value; `fields` names the values an answer carries.
     Equal components of different aggregates and queries are one component. `guarded` are the same columns over the rows
     that meet the condition GUARD stands for, and `lifts` what a single such row brings to each column, none where only
-    Spark's aggregate can tell. `parameters` are constants of its answers, such as a percentage. `defined` is the user's
-    aggregate, whose name the monoid then has.
+    Spark's aggregate can tell. `parameters` are constants of its answers, such as a percentage. `meanings` are the
+    columns with their arguments in canonical form, if those differ: two spellings of a column have the same.
     """
 
-    monoid: str
+    monoid: Monoid
     columns: tuple[str, ...]
     type: str
     fields: tuple[str, ...] = ("value",)
@@ -38,12 +40,19 @@ class Component:
     guarded: tuple[str, ...] = field(default=(), compare=False)
     lifts: tuple[Lift, ...] = field(default=(), compare=False)
     parameters: tuple[float, ...] = ()
-    defined: Definition | None = field(default=None, compare=False)
+    meanings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        """Look up a name; a monoid from outside must not pass for one of Weft's."""
+        if isinstance(self.monoid, str):
+            object.__setattr__(self, "monoid", find_monoid(self.monoid))
+        elif not is_own(self.monoid) and self.monoid.name in NAMES:
+            raise PlanError(f"'{self.monoid}' is the name of one of Weft's monoids: choose another for your own.")
 
     @property
     def nullable(self) -> bool:
         """Counts are never null; everything else is null where no value was."""
-        return self.monoid != "count"
+        return not self.monoid.counts
 
     @property
     def fixed_width(self) -> bool:
@@ -54,8 +63,7 @@ class Component:
     def merges(self) -> tuple[str, ...] | None:
         """Spark aggregates that make one state of several, `{0}` being the first column; None where only a kernel can.
         """
-        decimal = self.type.startswith("decimal")
-        return None if decimal and self.monoid == "add" else MERGES.get(self.monoid)
+        return self.monoid.merges
 
     def __str__(self) -> str:
         return self.label or self.columns[0]
@@ -65,12 +73,7 @@ FIXED_WIDTH = ("tinyint", "smallint", "int", "bigint", "float", "double", "boole
                "timestamp_ntz")
 GUARD = f"__weft_guard_{uuid4().hex}"  # no text of a user's can hold it
 FILTER = " FILTER (WHERE "
-MERGES = {"count": ("sum({0})",), "add": ("sum({0})",), "min": ("min({0})",), "max": ("max({0})",),
-          "min_by": ("min_by({0}, {1})", "min({1})"), "max_by": ("max_by({0}, {1})", "max({1})"),
-          "bit_and": ("bit_and({0})",), "bit_or": ("bit_or({0})",), "bit_xor": ("bit_xor({0})",)}
-BAGS, SETS = ("percentile", "rank", "mode", "list"), ("distinct", "set", "registers")  # what their columns hold
-MERGES |= dict.fromkeys(BAGS, ("flatten(collect_list({0}))",))
-MERGES |= dict.fromkeys(SETS, ("array_distinct(flatten(collect_list({0})))",))
+NAMES = {monoid.name for monoid in MONOIDS}
 MAX_BAG_VALUES = 10_000_000  # of one column of bags in one partition
 
 
@@ -89,6 +92,12 @@ def lifted_columns(components: Iterable[Component]) -> dict[str, Lift]:
     return {plain: lift for c in components for plain, lift in zip(c.columns, c.lifts, strict=False)}
 
 
+def meanings_of(components: Iterable[Component]) -> dict[str, str]:
+    """Each column by what it means, however its arguments are spelled."""
+    return {plain: meaning for c in components
+            for plain, meaning in zip(c.columns, c.meanings or c.columns, strict=True)}
+
+
 def merging(components: Iterable[Component]) -> dict[str, tuple[str, tuple[str, ...]]] | None:
     """How Spark makes one slice of several, None where it cannot: for each column an aggregate and what it reads."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -104,7 +113,7 @@ def columns_of(components: Iterable[Component]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column for component in components for column in component.columns))
 
 
-ROWS = Component("count", ("count(1)",), "bigint", guarded=(f"count(1){FILTER}{GUARD})",),
+ROWS = Component(COUNT, ("count(1)",), "bigint", guarded=(f"count(1){FILTER}{GUARD})",),
                  lifts=(Lift(f"IF({GUARD}, 1, NULL)", True),))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType, decimal_type
 from weft.aggregates.component import ROWS, Component, Lift, Lowered, lifted
+from weft.aggregates.monoids import sums
+from weft.aggregates.monoids.decimal_sums import DECIMAL_MEAN, DECIMAL_SUM
 
 Args = tuple[Argument, ...]
 
@@ -15,7 +17,7 @@ def counted(args: Args, only: str) -> Component:
     listed = ", ".join(a.sql for a in args) or "1"
     there = " AND ".join(f"({a.sql}) IS NOT NULL" for a in args) or "true"
     value = args[0].sql if len(args) == 1 else f"IF({there}, 1, NULL)"
-    return Component("count", (f"count({listed}){only}",), "bigint", lifts=(lifted(only, value, True),))
+    return Component(sums.COUNT, (f"count({listed}){only}",), "bigint", lifts=(lifted(only, value, True),))
 
 
 def added(arg: Argument, only: str, kind: str) -> Lift:
@@ -26,15 +28,15 @@ def added(arg: Argument, only: str, kind: str) -> Lift:
 def summed(arg: Argument, only: str) -> Component:
     """The sum in the type Spark gives it."""
     if arg.type in INTEGRAL:
-        return Component("add", (f"sum({arg.sql}){only}",), "bigint", lifts=(added(arg, only, "bigint"),))
+        return Component(sums.SUM, (f"sum({arg.sql}){only}",), "bigint", lifts=(added(arg, only, "bigint"),))
     if arg.type in FRACTIONAL or arg.type in ("string", "void"):
-        return Component("add", (f"sum({arg.sql}){only}",), "double", lifts=(added(arg, only, "double"),))
+        return Component(sums.SUM, (f"sum({arg.sql}){only}",), "double", lifts=(added(arg, only, "double"),))
     if arg.decimal:
         precision, scale = arg.decimal
         # The count tells a slice whose sum overflowed to null, without ANSI, from one that has no values.
         kind, count = decimal_type(precision + 10, scale), counted((arg,), only)
         columns = (f"sum({arg.sql}){only}", count.columns[0])
-        return Component("add", columns, kind, lifts=(added(arg, only, kind), *count.lifts))
+        return Component(DECIMAL_SUM, columns, kind, lifts=(added(arg, only, kind), *count.lifts))
     raise UnsupportedType(arg.type)
 
 
@@ -46,7 +48,7 @@ def lower_count(args: Args, only: str) -> Lowered:
 def lower_count_if(args: Args, only: str) -> Lowered:
     """count_if(condition)."""
     lifts = (lifted(only, f"IF({args[0].sql}, 1, NULL)", True),)
-    return Lowered((Component("count", (f"count_if({args[0].sql}){only}",), "bigint", lifts=lifts),))
+    return Lowered((Component(sums.COUNT, (f"count_if({args[0].sql}){only}",), "bigint", lifts=lifts),))
 
 
 def lower_sum(args: Args, only: str) -> Lowered:
@@ -62,7 +64,7 @@ def lower_avg(args: Args, only: str) -> Lowered:
         precision, scale = arg.decimal
         columns = (f"sum({arg.sql}){only}", count.columns[0])
         lifts = (added(arg, only, decimal_type(precision + 10, scale)), *count.lifts)
-        return Lowered((Component("mean", columns, decimal_type(precision + 4, scale + 4), lifts=lifts),))
+        return Lowered((Component(DECIMAL_MEAN, columns, decimal_type(precision + 4, scale + 4), lifts=lifts),))
     # A sum of bigint may overflow where Spark's average, which adds doubles, does not; a text may be no number.
     wide = Argument(f"CAST({arg.sql} AS DOUBLE)", "double") if arg.type in ("bigint", "string") else arg
     if arg.type == "string":

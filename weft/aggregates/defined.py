@@ -13,8 +13,10 @@ import pyarrow as pa
 from weft.aggregates.base import Aggregate, Argument, UnsupportedType
 from weft.aggregates.component import FILTER, Component, Lowered
 from weft.aggregates.ddl import arrow_type, spelled
-from weft.aggregates.monoid import Monoid, State, Types
-from weft.aggregates.user import OBJECT, Declared, Operations
+from weft.aggregates.monoids import Monoid
+from weft.aggregates.monoids.lanes import Decoded, Lane, validity
+from weft.aggregates.operation import Operation, State, Types
+from weft.aggregates.user import OBJECT, Declared, Vectorized
 from weft.errors import AggregateError
 
 # What Spark casts to a wider type without a loss that Arrow would round otherwise.
@@ -39,21 +41,40 @@ class Definition:
     answer: pa.DataType
 
     @property
-    def operations(self) -> Operations:
+    def vectorized(self) -> Vectorized:
         """The aggregate over arrays."""
-        return self.aggregate.operations()
+        return self.aggregate.vectorized()
 
     @property
     def types(self) -> Types:
         """The NumPy types of the state's fields."""
-        return self.operations.types
+        return self.vectorized.types
+
+    @property
+    def operation(self) -> Operation:
+        """What the kernels fold."""
+        does, says = self.vectorized, self.aggregate
+        return Operation(self.name, does.combine, lambda types: does.identity, does.inverse, says.idempotent,
+                      says.selective, says.commutative, does.ufunc, says.exact)
 
     @property
     def monoid(self) -> Monoid:
-        """What the kernels fold."""
-        does, says = self.operations, self.aggregate
-        return Monoid(self.name, does.combine, lambda types: does.identity, does.inverse, says.idempotent,
-                      says.selective, says.commutative, does.ufunc, says.exact)
+        """What folds its component. Its slices are not merged: they would not shrink, and a user's rows are his own."""
+        return Monoid(self.name, self.operation, self.encode, self.state_types, made_by=(monoid_of, (self,)))
+
+    def state_types(self, kind: str, columns: int) -> Types:
+        """The types of the state's fields, whatever the component is."""
+        return self.types
+
+    def encode(self, columns: Sequence[pa.Array], answer: pa.DataType, ansi: bool) -> Lane:
+        """The lane of its slices: one without rows is the identity, and any answer may be null."""
+        return Lane(self.operation, self.slices(columns), None, self.decode)
+
+    def decode(self, state: State) -> Decoded:
+        """The answers and their marks."""
+        values = self.answers(state)
+        valid = validity(values)
+        return [values], None if valid is None else valid.astype(np.int8)
 
     @property
     def function(self) -> Aggregate:
@@ -62,12 +83,12 @@ class Definition:
 
     def state_of(self, columns: Sequence[pa.Array]) -> State:
         """The state of each row."""
-        return self.operations.lift(columns)
+        return self.vectorized.lift(columns)
 
     def answers(self, state: State) -> pa.Array:
         """The answers that states stand for, in the type that the aggregate returns."""
         with np.errstate(all="ignore"):  # the identity may divide by no rows
-            lowered = self.operations.lower(state)
+            lowered = self.vectorized.lower(state)
         found = lowered if isinstance(lowered, pa.Array | pa.ChunkedArray) else pa.array(lowered, *self._hint(lowered))
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return found if found.type == self.answer else found.cast(self.answer)
@@ -80,21 +101,26 @@ class Definition:
     def slices(self, columns: Sequence[pa.Array]) -> State:
         """The state of each slice, from its partials or from the rows that it holds."""
         if self.aggregate.partials:
-            identity = self.operations.identity
+            identity = self.vectorized.identity
             return tuple(filled(c, t, e) for c, t, e in zip(columns, self.types, identity, strict=True))
         return self.reduced(columns[0])
 
     def reduced(self, rows: pa.Array) -> State:
         """The state of each slice from the list of its rows."""
         lengths = rows.value_lengths().to_numpy(zero_copy_only=False)
-        state = self.monoid.empty(self.types, len(lengths))
+        state = self.operation.empty(self.types, len(lengths))
         here, flat = np.flatnonzero(lengths), rows.flatten()
         if len(here):
             first = np.cumsum(lengths[here]) - lengths[here]
             lifted = self.state_of(flat.flatten() if len(self.takes) > 1 else [flat])
-            for target, value in zip(state, self.monoid.reduce_runs(lifted, first), strict=True):
+            for target, value in zip(state, self.operation.reduce_runs(lifted, first), strict=True):
                 target[here] = value
         return state
+
+
+def monoid_of(definition: Definition) -> Monoid:
+    """The monoid of a definition, made in a worker."""
+    return definition.monoid
 
 
 def filled(column: pa.Array, kind: np.dtype, identity: object) -> np.ndarray:
@@ -114,7 +140,7 @@ def lower_defined(definition: Definition, args: tuple[Argument, ...], only: str)
     templates = definition.aggregate.partials
     columns = partial_columns(templates, sql, condition) if templates else (collected(sql, condition),)
     label = f"{definition.name}({', '.join(arg.sql for arg in args)}){only}"
-    return Lowered((Component(definition.name, columns, definition.returns, label=label, defined=definition),))
+    return Lowered((Component(definition.monoid, columns, definition.returns, label=label),))
 
 
 def widened(definition: Definition, arg: Argument, wanted: str) -> str:
@@ -186,7 +212,7 @@ def check_declared(name: str, aggregate: Declared) -> None:
 def check_fields(name: str, aggregate: Declared) -> None:
     """Raises where the state's fields, its identity and its partials are not as many."""
     try:
-        does = aggregate.operations()
+        does = aggregate.vectorized()
     except TypeError as error:
         raise AggregateError(name, f"its fields or its identity are not what they must be: {error}.",
                              'Declare them: fields = ("int64", "float64"), identity = (0, 0.0).') from error

@@ -10,6 +10,7 @@ from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, BadA
 from weft.aggregates.component import Component, Lowered
 from weft.aggregates.literals import number, numbers, truth
 from weft.aggregates.min_max import ORDERED, ordered
+from weft.aggregates.monoids import Monoid, bags
 
 Args = tuple[Argument, ...]
 TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -17,7 +18,8 @@ ACCURACY = 10_000.0  # Spark's own, where a call names none
 NESTED = ("map<", "variant", "collate", "interval", "void", "udt", "object")
 
 
-def bag(monoid: str, arg: Argument, only: str, kind: str, label: str, parameters: tuple[float, ...] = ()) -> Component:
+def bag(monoid: Monoid, arg: Argument, only: str, kind: str, label: str,
+        parameters: tuple[float, ...] = ()) -> Component:
     """A component over all values of an argument."""
     return Component(monoid, (f"collect_list({arg.sql}){only}",), kind, label=label + only, parameters=parameters)
 
@@ -30,7 +32,7 @@ def lower_count_distinct(args: Args, only: str) -> Lowered:
         fields = ", ".join(f"'f{i}', {arg.sql}" for i, arg in enumerate(args))
         value = f"CASE WHEN {known} THEN named_struct({fields}) END"
     label = f"count(DISTINCT {', '.join(arg.sql for arg in args)}){only}"
-    return Lowered((Component("distinct", (f"collect_set({value}){only}",), "bigint", label=label),))
+    return Lowered((Component(bags.DISTINCT, (f"collect_set({value}){only}",), "bigint", label=label),))
 
 
 def lower_median(args: Args, only: str) -> Lowered:
@@ -49,7 +51,7 @@ def lower_percentile(args: Args, only: str) -> Lowered:
 def exact(arg: Argument, percentage: float, only: str) -> Component:
     """The exact percentile, between two values where it lies between them."""
     value = as_number(arg)
-    return bag("percentile", value, only, "double", f"percentile({value.sql}, {percentage:g})", (percentage,))
+    return bag(bags.PERCENTILE, value, only, "double", f"percentile({value.sql}, {percentage:g})", (percentage,))
 
 
 def lower_approximate(args: Args, only: str) -> Lowered:
@@ -61,7 +63,7 @@ def lower_approximate(args: Args, only: str) -> Lowered:
         raise BadArgument("the accuracy of percentile_approx() must be a whole number above 0.", "Write 10000.")
     kind = "double" if arg.decimal else arg.type
     label = f"percentile_approx({arg.sql}, {{:g}}, {accuracy:g})"
-    ranks = tuple(bag("rank", arg, only, kind, label.format(p), (p, accuracy)) for p in found)
+    ranks = tuple(bag(bags.RANK, arg, only, kind, label.format(p), (p, accuracy)) for p in found)
     # Spark keeps decimals as doubles here, and makes decimals of them again.
     return together(ranks, several, f"CAST({{}} AS {arg.type})" if arg.decimal else "{}")
 
@@ -97,7 +99,7 @@ def lower_mode(args: Args, only: str) -> Lowered:
     arg = ordered(args[0])
     if len(args) > 1 and truth(args[1].sql) is None:
         raise BadArgument("the second argument of mode() must be true or false.", "Write mode(x, true).")
-    return Lowered((bag("mode", arg, only, arg.type, f"mode({arg.sql})"),))
+    return Lowered((bag(bags.MODE, arg, only, arg.type, f"mode({arg.sql})"),))
 
 
 def lower_list(args: Args, only: str) -> Lowered:
@@ -106,13 +108,13 @@ def lower_list(args: Args, only: str) -> Lowered:
     nested = arg.type.startswith(("struct<", "array<")) and not any(word in arg.type for word in NESTED)
     if not (nested or arg.type in ORDERED or arg.decimal):
         raise UnsupportedType(arg.type)
-    return Lowered((bag("list", arg, only, f"array<{arg.type}>", f"collect_list({arg.sql})"),))
+    return Lowered((bag(bags.LIST, arg, only, f"array<{arg.type}>", f"collect_list({arg.sql})"),))
 
 
 def lower_set(args: Args, only: str) -> Lowered:
     """collect_set(x)."""
     arg = ordered(args[0])
-    return Lowered((Component("set", (f"collect_set({arg.sql}){only}",), f"array<{arg.type}>"),))
+    return Lowered((Component(bags.SET, (f"collect_set({arg.sql}){only}",), f"array<{arg.type}>"),))
 
 
 # No call is spelled with a space: the reader gives this name to count(DISTINCT ...).

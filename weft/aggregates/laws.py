@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from weft.aggregates.alike import agree, equal, shown, value_at
 from weft.aggregates.defined import Definition
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.errors import AggregateError
 
 TRIALS = 120  # states that each law is tried on
@@ -20,19 +20,19 @@ GROUPS = 12  # groups of rows that are cut and shuffled
 # Laws hold within rounding: relative to the largest number of the values at hand.
 ROUNDING = 1e-9
 
-Sides = Callable[[Monoid, State, State, State], tuple[State, State]]
+Sides = Callable[[Operation, State, State, State], tuple[State, State]]
 
 
 @dataclass(frozen=True)
 class Law:
-    """Two sides that must be equal for all states a, b, c, where `holds_for` the monoid."""
+    """Two sides that must be equal for all states a, b, c, where `holds_for` the operation."""
 
     name: str
     text: str
     sides: Sides
-    holds_for: Callable[[Monoid], bool] = lambda monoid: True
+    holds_for: Callable[[Operation], bool] = lambda operation: True
     letters: str = "abc"
-    exact: Callable[[Monoid], bool] = lambda monoid: False
+    exact: Callable[[Operation], bool] = lambda operation: False
 
 
 LAWS: tuple[Law, ...] = (
@@ -50,15 +50,15 @@ LAWS: tuple[Law, ...] = (
 )
 
 
-def empty_like(monoid: Monoid, state: State) -> State:
+def empty_like(operation: Operation, state: State) -> State:
     """As many identities as a state has values."""
-    return monoid.empty(tuple(a.dtype for a in state), len(state[0]))
+    return operation.empty(tuple(a.dtype for a in state), len(state[0]))
 
 
-def undone(monoid: Monoid, a: State, b: State) -> State:
+def undone(operation: Operation, a: State, b: State) -> State:
     """The combination of a and b with b taken away again."""
-    assert monoid.inverse is not None
-    return monoid.inverse(monoid.combine(a, b), b)
+    assert operation.inverse is not None
+    return operation.inverse(operation.combine(a, b), b)
 
 
 def either(found: State, a: State, b: State) -> tuple[State, State]:
@@ -80,7 +80,7 @@ def check_laws(definition: Definition, columns: Sequence[pa.Array], seed: int = 
     with np.errstate(all="ignore"), blamed(definition, "combine"):
         rows = check_lift(definition, columns)
         check_shapes(definition, rows)
-        states = pool(definition.monoid, rows, rng)
+        states = pool(definition.operation, rows, rng)
         picked = [taken(states, rng.integers(0, len(states[0]), TRIALS)) for _ in "abc"]
         for law in LAWS:
             check_law(definition, law, picked)
@@ -121,12 +121,12 @@ def check_shapes(definition: Definition, rows: State) -> None:
     """Raises where combine gives other fields than it takes, or changes what it is given."""
     before = copy.deepcopy(rows)
     with blamed(definition, "combine"):
-        found = definition.monoid.combine(rows, rows)
+        found = definition.operation.combine(rows, rows)
         kinds = tuple(a.dtype for a in found)
     if kinds != definition.types or any(len(a) != len(rows[0]) for a in found):
         raise AggregateError(definition.name, f"combine gave fields of {names(kinds)}, not of "
                              f"{names(definition.types)}.", "Give arrays of the declared types, one element a state.")
-    each = definition.monoid.ufunc
+    each = definition.operation.ufunc
     fields = found if each is None else tuple(each(a, a) for a in rows)
     for i in np.flatnonzero(~agree(found, fields))[:1].tolist():
         raise broken(definition, "ufunc", "combine does what the ufunc does to each field",
@@ -141,12 +141,12 @@ def names(kinds: Sequence[np.dtype]) -> str:
     return f"({', '.join(map(str, kinds))})"
 
 
-def pool(monoid: Monoid, rows: State, rng: np.random.Generator) -> State:
+def pool(operation: Operation, rows: State, rng: np.random.Generator) -> State:
     """States to try laws on: of single rows, of several together, and the identity."""
     size = len(rows[0])
     together = [taken(rows, rng.integers(0, size, 40)) for _ in range(3)]
-    folded = monoid.combine(monoid.combine(together[0], together[1]), together[2])
-    empty = monoid.empty(tuple(a.dtype for a in rows), 2)
+    folded = operation.combine(operation.combine(together[0], together[1]), together[2])
+    empty = operation.empty(tuple(a.dtype for a in rows), 2)
     return tuple(np.concatenate(parts) for parts in zip(rows, folded, empty, strict=True))
 
 
@@ -157,12 +157,12 @@ def taken(state: State, places: np.ndarray) -> State:
 
 def check_law(definition: Definition, law: Law, picked: Sequence[State]) -> None:
     """Raises with the first example that breaks the law."""
-    monoid = definition.monoid
-    if not law.holds_for(monoid):
+    operation = definition.operation
+    if not law.holds_for(operation):
         return
     with blamed(definition, "inverse" if law.name == "inverse" else "combine"):
-        left, right = law.sides(monoid, *picked)
-    rounding = 0.0 if law.exact(monoid) else ROUNDING
+        left, right = law.sides(operation, *picked)
+    rounding = 0.0 if law.exact(operation) else ROUNDING
     found = []
     for i in np.flatnonzero(~agree(left, right, picked, rounding)).tolist():
         values = ", ".join(f"{letter} = {shown(state, i)}" for letter, state in zip(law.letters, picked, strict=False))
@@ -193,13 +193,13 @@ def check_lower(definition: Definition, states: State) -> None:
 
 def check_cuts(definition: Definition, rows: State, rng: np.random.Generator) -> None:
     """Raises where an answer depends on how its rows are cut into slices and ordered."""
-    monoid, size = definition.monoid, len(rows[0])
+    operation, size = definition.operation, len(rows[0])
     for _ in range(GROUPS):
         group = rng.integers(0, size, int(rng.integers(1, 9)))
-        whole = monoid.reduce_runs(taken(rows, group), np.array([0]))
-        apart = monoid.empty(definition.types, 1)
+        whole = operation.reduce_runs(taken(rows, group), np.array([0]))
+        apart = operation.empty(definition.types, 1)
         for i in rng.permutation(group):
-            apart = monoid.combine(apart, taken(rows, np.array([i])))
+            apart = operation.combine(apart, taken(rows, np.array([i])))
         one, other = definition.answers(whole)[0].as_py(), definition.answers(apart)[0].as_py()
         if not equal(one, other, [value_at(rows, i) for i in group], ROUNDING):
             states = ", ".join(shown(rows, i) for i in group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
 from weft.aggregates.component import Component, Lift, Lowered, lifted
+from weft.aggregates.monoids import choices
 
 Args = tuple[Argument, ...]
 TEXTS = ("string", "binary")
@@ -25,27 +26,27 @@ def lifts(only: str, order: Argument, *values: Argument) -> tuple[Lift, ...]:
 def lower_min(args: Args, only: str) -> Lowered:
     """min(x); on booleans also bool_and."""
     arg = ordered(args[0])
-    return Lowered((Component("min", (f"min({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
+    return Lowered((Component(choices.MIN, (f"min({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
 
 
 def lower_max(args: Args, only: str) -> Lowered:
     """max(x); on booleans also bool_or."""
     arg = ordered(args[0])
-    return Lowered((Component("max", (f"max({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
+    return Lowered((Component(choices.MAX, (f"max({arg.sql}){only}",), arg.type, lifts=lifts(only, arg)),))
 
 
 def lower_min_by(args: Args, only: str) -> Lowered:
     """min_by(value, order): the slice with the least order lends its value."""
     value, order = args[0], ordered(args[1])
     columns = (f"min_by({value.sql}, {order.sql}){only}", f"min({order.sql}){only}")
-    return Lowered((Component("min_by", columns, value.type, lifts=lifts(only, order, value)),))
+    return Lowered((Component(choices.MIN_BY, columns, value.type, lifts=lifts(only, order, value)),))
 
 
 def lower_max_by(args: Args, only: str) -> Lowered:
     """max_by(value, order): the slice with the greatest order lends its value."""
     value, order = args[0], ordered(args[1])
     columns = (f"max_by({value.sql}, {order.sql}){only}", f"max({order.sql}){only}")
-    return Lowered((Component("max_by", columns, value.type, lifts=lifts(only, order, value)),))
+    return Lowered((Component(choices.MAX_BY, columns, value.type, lifts=lifts(only, order, value)),))
 
 
 MIN = Aggregate("min", lower_min)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
 from weft.aggregates.component import FILTER, Component, Lowered, lifted
 from weft.aggregates.count_sum_avg import counted
+from weft.aggregates.monoids.moments import COMOMENTS, MOMENTS
 
 Args = tuple[Argument, ...]
 Lower = Callable[[Args, str], Lowered]
@@ -41,7 +42,7 @@ def moments(arg: Argument, only: str, order: int) -> Component:
     columns = (count, mean, m2, m3, m4)[: order + 1]
     label = f"moments of {arg.sql} up to {order}{only}"
     lifts = (*counts.lifts, lifted(only, x), *[lifted(only, still(x))] * (order - 1))
-    return Component(f"moments{order}", columns, "double", ("m2", "m3", "m4")[: order - 1], label, lifts=lifts)
+    return Component(MOMENTS, columns, "double", ("m2", "m3", "m4")[: order - 1], label, lifts=lifts)
 
 
 def still(x: str) -> str:
@@ -62,7 +63,7 @@ def comoments(args: Args, only: str) -> Component:
     label = f"comoments of {args[0].sql} and {args[1].sql}{only}"
     rest = (x, y, f"{still(x)} + {still(y)}", still(x), still(y))
     lifts = (*counts.lifts, *(lifted(paired, value) for value in rest))
-    return Component("comoments", columns, "double", ("sxy", "sxx", "syy"), label, lifts=lifts)
+    return Component(COMOMENTS, columns, "double", ("sxy", "sxx", "syy"), label, lifts=lifts)
 
 
 def moment(order: int, sql: str) -> Lower:

@@ -8,6 +8,7 @@ from weft.aggregates.base import Aggregate, Argument, BadArgument
 from weft.aggregates.component import Component, Lowered
 from weft.aggregates.literals import number
 from weft.aggregates.min_max import ordered
+from weft.aggregates.monoids.bags import REGISTERS
 
 DEVIATION = 0.05  # Spark's own, where a call names none
 LEAST, MOST = 4, 18  # bits of a register's number for which there are published biases
@@ -23,7 +24,7 @@ def lower_approx_count_distinct(args: tuple[Argument, ...], only: str) -> Lowere
     value = ordered(args[0]).sql
     column = f"collect_set({marked(value, bits)}){only}"
     label = f"approx_count_distinct({value}) of {bits} bits{only}"
-    return Lowered((Component("registers", (column,), "bigint", label=label, parameters=(bits,)),))
+    return Lowered((Component(REGISTERS, (column,), "bigint", label=label, parameters=(bits,)),))
 
 
 def marked(value: str, bits: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.aggregates.component import ROWS, Component, Lowered
+from weft.aggregates.monoids.choices import MAX, MIN
 
 # What a query needs that does not ask for its window: the number of rows, which tells whole windows from others.
 UNASKED = Lowered((ROWS,), "NULL")
@@ -16,5 +17,5 @@ def instant(time: str, kind: str) -> tuple[str, str]:
 def lower_times(time: str, kind: str) -> Lowered:
     """The window as Spark SQL over the number of rows and their least and greatest time."""
     at, plain = instant(time, kind)
-    first, last = Component("min", (f"min({at})",), plain), Component("max", (f"max({at})",), plain)
+    first, last = Component(MIN, (f"min({at})",), plain), Component(MAX, (f"max({at})",), plain)
     return Lowered((*UNASKED.components, first, last), "named_struct('start', {1}, 'end', {2})")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 from weft.aggregates.user import UserAggregate
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoid import State, Types
+from weft.aggregates.operation import State, Types
 
 OBJECT = np.dtype(object)
 
 
 @dataclass(frozen=True)
-class Operations:
+class Vectorized:
     """An aggregate over arrays, as kernels take it: `lift` takes a column of each argument, without nulls."""
 
     types: Types
@@ -60,7 +60,7 @@ class Declared:
         """The answer that a state stands for."""
         raise NotImplementedError("write lower")
 
-    def operations(self) -> Operations:
+    def vectorized(self) -> Vectorized:
         """The aggregate over arrays."""
         raise NotImplementedError
 
@@ -84,7 +84,7 @@ class UserAggregate(Declared):
             raise NotImplementedError("write combine, or name a ufunc")
         return tuple(self.ufunc(x, y) for x, y in zip(a, b, strict=True))
 
-    def operations(self) -> Operations:
+    def vectorized(self) -> Vectorized:
         """The aggregate as it is, with arguments as NumPy arrays."""
         types = tuple(np.dtype(field) for field in self.fields)
 
@@ -92,7 +92,7 @@ class UserAggregate(Declared):
             lifted = self.lift(*(column.to_numpy(zero_copy_only=False) for column in columns))
             return tuple(np.asarray(a, t) for a, t in zip(lifted, types, strict=True))
 
-        return Operations(types, tuple(self.identity), lift, self.combine, self.lower, self.inverse, self.ufunc)
+        return Vectorized(types, tuple(self.identity), lift, self.combine, self.lower, self.inverse, self.ufunc)
 
 
 class PlainAggregate(Declared):
@@ -101,9 +101,9 @@ class PlainAggregate(Declared):
     A state may be any value that `combine` leaves unchanged; `identity` is the state of no rows.
     """
 
-    def operations(self) -> Operations:
+    def vectorized(self) -> Vectorized:
         """The aggregate over arrays of Python objects."""
-        return Operations(
+        return Vectorized(
             (OBJECT,),
             (self.identity,),
             lambda columns: (objects(map(self.lift, *(column.to_pylist() for column in columns)), len(columns[0])),),

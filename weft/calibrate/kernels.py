@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from weft.aggregates.monoid import ADD, COMOMENTS, MAX, MOMENTS, Monoid, State, types_of
+from weft.aggregates.operation import ADD, COMOMENTS, MAX, MOMENTS, Operation, State, types_of
 from weft.cost.calibration_table import CalibrationTable, Point, kind_of
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm
@@ -29,7 +29,7 @@ KINDS = ((ADD, np.int64, 1), (ADD, np.float64, 1), (MAX, np.int64, 1), (MAX, np.
 NUMBA_START = (
     "import time; t = time.perf_counter()\n"
     "import numpy as np\n"
-    "from weft.aggregates.monoid import ADD\n"
+    "from weft.aggregates.operation import ADD\n"
     "from weft.final.algorithms.two_stacks import two_stacks as a\n"
     "list(a.slide(ADD, (np.ones(99),), [9], 9))\n"
     "print(time.perf_counter() - t)"
@@ -58,34 +58,34 @@ def machine() -> str:
 
 def measure_kinds(algorithm: Algorithm) -> Iterator[tuple[str, tuple[Point, ...]]]:
     """The points of every kind of value that the algorithm may fold."""
-    for monoid, kind, fields in KINDS:
+    for operation, kind, fields in KINDS:
         cells = tuple(np.random.default_rng(i).integers(1, 1000, CELLS + SPANS[-1]).astype(kind) for i in range(fields))
         small = [1] if algorithm.card.multi is None else [1, 2]
-        if algorithm.supports(monoid, types_of(cells), small) is None:
-            drain(algorithm, monoid, tuple(a[:99] for a in cells), small, 9)  # compiles, if that is needed
-        points = tuple(measure(algorithm, monoid, cells))
+        if algorithm.supports(operation, types_of(cells), small) is None:
+            drain(algorithm, operation, tuple(a[:99] for a in cells), small, 9)  # compiles, if that is needed
+        points = tuple(measure(algorithm, operation, cells))
         if points:
-            yield kind_of(monoid, types_of(cells)), points
+            yield kind_of(operation, types_of(cells)), points
 
 
-def measure(algorithm: Algorithm, monoid: Monoid, cells: State) -> Iterator[Point]:
+def measure(algorithm: Algorithm, operation: Operation, cells: State) -> Iterator[Point]:
     """Nanoseconds per answer for windows that grow until one takes too long."""
     for count in COUNTS:
         for span in (s for s in SPANS if s >= count):
             ranges = sorted({max(1, round(span * (i + 1) / count)) for i in range(count)})
-            if algorithm.supports(monoid, types_of(cells), ranges):
+            if algorithm.supports(operation, types_of(cells), ranges):
                 continue
             line = tuple(a[: CELLS + span] for a in cells)
-            seconds = best(partial(drain, algorithm, monoid, line, ranges, CELLS))
+            seconds = best(partial(drain, algorithm, operation, line, ranges, CELLS))
             yield span, count, round(seconds / (CELLS * len(ranges)) * 1e9, 3)
             if seconds > PATIENCE:
                 break
 
 
-def drain(algorithm: Algorithm, monoid: Monoid, cells: State, ranges: Sequence[int], size: int) -> None:
+def drain(algorithm: Algorithm, operation: Operation, cells: State, ranges: Sequence[int], size: int) -> None:
     """Compute all answers and drop them."""
     with np.errstate(all="ignore"):
-        for _ in algorithm.slide(monoid, cells, ranges, size):
+        for _ in algorithm.slide(operation, cells, ranges, size):
             pass
 
 

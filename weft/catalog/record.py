@@ -1,44 +1,20 @@
-"""Recording what is planned: the stage list itself, walked from each scan to what is computed from it."""
+"""Recording what is planned: the nodes of the stage graph that make slices, and which of them answers which query."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from weft.catalog.database import Catalog
 from weft.catalog.expressions import keep_expression, keep_set
 from weft.catalog.nodes import NodeColumn, NodeShape, keep_node, place_node, widen_node
 from weft.catalog.registrations import answering_node
-from weft.model.stages import PartialStage
-from weft.stages.build import ScanStages
+from weft.model.graph import Node, StageGraph
+from weft.model.stages import DeriveStage, FinalStage, PartialStage
 
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A scan's stages, their node, and the node that it is computed from, None for the source."""
-
-    stages: ScanStages
-    node: int
-    parent: int | None
-
-    @property
-    def queries(self) -> tuple[str, ...]:
-        """The names of the queries that read the node."""
-        return tuple(asked.name for tree in self.stages.trees for stage in tree.answers for asked in stage.queries)
-
-
-def walk_scans(stages: ScanStages, make: Callable[[PartialStage], int], parent: int | None = None) -> Iterator[Placed]:
-    """A scan and all that is computed from it, parents first; `make` gives a partial stage's node."""
-    node = make(stages.partial)
-    yield Placed(stages, node, parent)
-    for child in stages.derived:
-        yield from walk_scans(child, make, node)
 
 
 def node_of(catalog: Catalog, identity: Identity, partial: PartialStage) -> int:
@@ -55,30 +31,23 @@ def node_of(catalog: Catalog, identity: Identity, partial: PartialStage) -> int:
     return node
 
 
-def place_nodes(catalog: Catalog, plan: int, placed: Iterable[Placed], registered: Mapping[str, int]) -> None:
-    """Put nodes into a plan, and say of each query which of them answers it."""
-    for found in placed:
-        place_node(catalog, plan, found.node, found.parent)
-        for name in found.queries:
-            answering_node(catalog, registered[name], found.node, plan)
+def place_nodes(catalog: Catalog, plan: int, graph: StageGraph, made: Mapping[str, int],
+                registered: Mapping[str, int]) -> None:
+    """Put nodes into a plan, by the ids that the catalog has `made` for them, and say which answers each query."""
+    for node in graph.slices:
+        parent = made[node.inputs[0]] if isinstance(node.stage, DeriveStage) else None
+        place_node(catalog, plan, made[node.id], parent)
+        for name in graph.queries(node.id):
+            answering_node(catalog, registered[name], made[node.id], plan)
 
 
-def digest(optimizer: str, stages: Iterable[ScanStages], identity: Identity) -> str:
+def digest_plan(optimizer: str, graph: StageGraph) -> str:
     """A text that is the same for plans that run alike, whatever they cost and however their SQL is spelled."""
-    signature = [optimizer, [sign_plan(scan, identity) for scan in stages]]
+    algorithms = [node.stage.algorithms for node in graph.of(FinalStage)]
+    signature = [optimizer, [sign_node(node) for node in graph], algorithms, graph.queries()]
     return hashlib.sha256(json.dumps(signature).encode()).hexdigest()
 
 
-def sign_plan(scan: ScanStages, identity: Identity) -> list[Any]:
-    """What is particular to a scan and to all that is computed from it, as plain values."""
-    partial = scan.partial
-
-    def form(text: str | None) -> str | None:
-        return identity(partial.source, text) if text else None
-
-    head = [partial.source, form(partial.time), [*map(form, partial.predicates)], [*map(form, partial.keys)],
-            partial.progressions, partial.unit, partial.sharing, [(c.plain, c.predicate) for c in partial.columns]]
-    trees = [[[astuple(w) for w in tree.final.windows], tree.final.algorithms, tree.final.ansi,
-              [[[(a.name, astuple(a.window), a.predicate) for a in stage.queries], stage.calls, stage.having,
-                [astuple(o) for o in stage.outputs]] for stage in tree.answers]] for tree in scan.trees]
-    return [head, trees, [sign_plan(child, identity) for child in scan.derived]]
+def sign_node(node: Node) -> list:
+    """A node and what it holds."""
+    return [node.id, node.inputs, node.holds]

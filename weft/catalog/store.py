@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,13 +10,13 @@ from pathlib import Path
 from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.expressions import find_expression, find_set, keep_expression, keep_set
 from weft.catalog.plans import keep_plan, last_plan
-from weft.catalog.record import Identity, digest, node_of, place_nodes, walk_scans
+from weft.catalog.record import Identity, digest_plan, node_of, place_nodes
 from weft.catalog.registrations import find_registration, keep_registration, use_plan
 from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, to_whole
+from weft.model.graph import StageGraph
 from weft.model.query import Query
 from weft.model.stages import PartialStage
 from weft.model.statistics import Statistics
-from weft.stages.build import ScanStages
 from weft.stages.explain import Explanation
 
 
@@ -76,17 +76,17 @@ class Store:
                 rows = Rows(partial.source, partial.predicates[number], partial.time, partial.keys)
                 keep_sizes(self.catalog, self._grouping(rows), Origin.RUN, sizes, self._node(partial))
 
-    def record(self, optimizer: str, queries: Iterable[Query], stages: Sequence[ScanStages],
+    def record(self, optimizer: str, queries: Iterable[Query], stages: StageGraph,
                explain: Callable[[], Explanation]) -> int:
         """The version of a plan, a new one if it runs otherwise than the last; `explain` makes what is kept."""
-        sign = digest(optimizer, stages, self.identity)
+        sign = digest_plan(optimizer, stages)
         # Explaining takes long: it should be done before others wait to write.
-        made = None if self._last(sign) else explain()
+        explained = None if self._last(sign) else explain()
         with self.catalog.changing():
             registered = self.register(queries)
-            placed = [found for scan in stages for found in walk_scans(scan, self._node)]
-            version = self._last(sign) or self._version(sign, made or explain())
-            place_nodes(self.catalog, version, placed, registered)
+            made = {node.id: self._node(node.stage) for node in stages.slices}
+            version = self._last(sign) or self._version(sign, explained or explain())
+            place_nodes(self.catalog, version, stages, made, registered)
         return version
 
     def _version(self, sign: str, made: Explanation) -> int:

@@ -13,7 +13,7 @@ from math import exp, isfinite, log
 from pathlib import Path
 from typing import Any
 
-from weft.aggregates.monoid import Monoid, Types
+from weft.aggregates.operation import Operation, Types
 from weft.cost.spark import SparkCosts, read_costs
 from weft.errors import RunError
 
@@ -93,12 +93,12 @@ def positive(value: float) -> float:
     return float(value)
 
 
-def kind_of(monoid: Monoid, types: Types) -> str:
-    """The kind of value whose figures stand for a monoid: selecting costs as max does, bits as integers."""
-    if monoid.ufunc is None:
-        return monoid.name if monoid.name in ("moments", "comoments") else "moments"
+def kind_of(operation: Operation, types: Types) -> str:
+    """The kind of value whose figures stand for an operation: selecting costs as max does, bits as integers."""
+    if operation.ufunc is None:
+        return operation.priced_as or "moments"
     number = "float64" if types[0].kind == "f" else "int64"
-    return f"{'max' if monoid.idempotent else 'add'} {number}"
+    return f"{'max' if operation.idempotent else 'add'} {number}"
 
 
 def between(points: Sequence[Point], longest: int, ranges: int) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.model.edges import Progression
 
 
@@ -24,7 +24,7 @@ def latest_cut(time: np.ndarray, cuts: Sequence[Progression]) -> np.ndarray:
 
 
 def open_parts(time: np.ndarray, key: np.ndarray, values: State, cuts: Sequence[Progression], steps: np.ndarray,
-               ends: np.ndarray, slide: int, monoid: Monoid) -> OpenParts:
+               ends: np.ndarray, slide: int, operation: Operation) -> OpenParts:
     """The rows between the latest cut and the next end of windows, by the step of that end; `steps` are keys.
 
     Windows of one family end a slide apart and one of them begins in between, so no slice is open at two of its ends.
@@ -37,13 +37,13 @@ def open_parts(time: np.ndarray, key: np.ndarray, values: State, cuts: Sequence[
     step, mine = step[order], mine[order]
     first = np.flatnonzero(np.append(True, step[1:] != step[:-1])) if len(step) else np.zeros(0, np.int64)
     found = tuple(a[mine] for a in values)
-    return OpenParts(step[first], monoid.reduce_runs(found, first) if len(first) else found)
+    return OpenParts(step[first], operation.reduce_runs(found, first) if len(first) else found)
 
 
-def with_open(closed: State, there: np.ndarray, parts: OpenParts, monoid: Monoid) -> tuple[State, np.ndarray]:
+def with_open(closed: State, there: np.ndarray, parts: OpenParts, operation: Operation) -> tuple[State, np.ndarray]:
     """The values of steps with what is open at them, and where there are values now."""
     both = there[parts.step]
-    joined = monoid.combine(tuple(a[parts.step] for a in closed), parts.values)
+    joined = operation.combine(tuple(a[parts.step] for a in closed), parts.values)
     found = tuple(a.copy() for a in closed)
     for whole, new, alone in zip(found, joined, parts.values, strict=True):
         whole[parts.step] = np.where(both, new, alone)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import Algorithm, Feed
+from weft.aggregates.operation import Operation, State
+from weft.final.algorithms.base import Algorithm
 from weft.local.open_slices import latest_cut, open_parts, with_open
 from weft.model.edges import Progression
 from weft.model.window import Window
@@ -17,7 +17,7 @@ from weft.slicing import PAIRS, Slicer
 
 @dataclass(frozen=True)
 class LocalRows:
-    """A stream: times, keys as numbers from 0, and a monoid's values, row by row in any order."""
+    """A stream: times, keys as numbers from 0, and an operation's values, row by row in any order."""
 
     time: np.ndarray
     key: np.ndarray
@@ -42,56 +42,63 @@ class LocalAnswers:
     values: State
 
 
-def cut_rows(rows: LocalRows, cuts: Sequence[Progression], monoid: Monoid) -> LocalSlices:
+def cut_rows(rows: LocalRows, cuts: Sequence[Progression], operation: Operation) -> LocalSlices:
     """The partial stage of a tree: every row goes to the slice that began last."""
     start = latest_cut(rows.time, cuts)
     order = np.lexsort((start, rows.key))
     key, start = rows.key[order], start[order]
     first = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (start[1:] != start[:-1])))
-    values = monoid.reduce_runs(tuple(a[order] for a in rows.values), first)
+    values = operation.reduce_runs(tuple(a[order] for a in rows.values), first)
     keys = int(rows.key.max()) + 1
     return LocalSlices(start[first], np.searchsorted(key[first], np.arange(keys + 1)), values)
 
 
-def run_tree(rows: LocalRows, windows: Sequence[Window], monoid: Monoid,
+def run_tree(rows: LocalRows, windows: Sequence[Window], operation: Operation,
              algorithm: Algorithm, slicer: Slicer = PAIRS) -> Iterator[tuple[Window, LocalAnswers]]:
     """The answers of every window of a tree; windows that end at the same times are folded together."""
     if not len(rows.time):
         return
     cuts = slicer.edges(windows)
-    slices = cut_rows(rows, cuts, monoid)
+    slices = cut_rows(rows, cuts, operation)
     still_open = rows if slicer.reads_open else None
     families: dict[tuple[int, int], list[Window]] = {}
     for window in sorted(set(windows)):
         families.setdefault((window.slide, (window.start + window.range) % window.slide), []).append(window)
     for (slide, phase), family in sorted(families.items()):
         for together in [family] if algorithm.card.multi else [[window] for window in family]:
-            yield from fold_local(slices, cuts, slide, phase, together, monoid, algorithm, still_open)
+            yield from fold_local(slices, cuts, slide, phase, together, operation, algorithm, still_open)
 
 
 def fold_local(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phase: int, windows: Sequence[Window],
-               monoid: Monoid, algorithm: Algorithm,
+               operation: Operation, algorithm: Algorithm,
                still_open: LocalRows | None) -> Iterator[tuple[Window, LocalAnswers]]:
-    """Windows of one slide that end together: one feed of all keys. Rows are given where slices are read while open."""
-    feed, key, end = make_feed(slices, cuts, slide, phase, [w.range for w in windows])
-    held = np.maximum((feed.hi[:, None] - feed.lo).max(0, initial=1), 1)
-    keys = len(slices.offsets) - 1
-    slack = int(np.diff(slices.offsets).max(initial=0))
-    kept = algorithm.init(monoid, types_of(slices.values), np.maximum.accumulate(held).tolist(), keys, slack)
-    answers, _ = algorithm.advance(monoid, kept, feed)
-    parts = None
+    """Windows of one slide that end together: all keys are read at once. Rows are given where slices are read while
+    open."""
+    steps = find_steps(slices, cuts, slide, phase, [w.range for w in windows])
+    answers = algorithm.read(operation, slices.values, steps.lo, steps.hi)
+    key, end, parts = steps.key, steps.end, None
     if still_open is not None:
-        parts = open_parts(still_open.time, still_open.key, still_open.values, cuts, key, end, slide, monoid)
+        parts = open_parts(still_open.time, still_open.key, still_open.values, cuts, key, end, slide, operation)
     for r, window in enumerate(windows):
-        held, values = feed.hi > feed.lo[:, r], tuple(a.reshape(-1, len(windows))[:, r] for a in answers)
+        held, values = steps.hi > steps.lo[:, r], tuple(a.reshape(-1, len(windows))[:, r] for a in answers)
         if parts is not None:
-            values, held = with_open(values, held, parts, monoid)
+            values, held = with_open(values, held, parts, operation)
         there = np.flatnonzero(held)
         yield window, LocalAnswers(key[there], end[there] - window.range, tuple(a[there] for a in values))
 
 
-def make_feed(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phase: int,
-              ranges: Sequence[int]) -> tuple[Feed, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class LocalSteps:
+    """Moments at which windows end: the key, the moment, and the windows as slices, `lo[i, r]` to `hi[i]`."""
+
+    key: np.ndarray
+    end: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+def find_steps(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phase: int,
+               ranges: Sequence[int]) -> LocalSteps:
     """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice. Only
     slices that are closed by then count."""
     size = np.diff(slices.offsets)
@@ -107,14 +114,12 @@ def make_feed(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phas
     end = ends[key] + (np.arange(offsets[-1]) - offsets[key]) * slide
     hi = place_rows(slices, key, latest_cut(end, cuts))
     lo = np.stack([place_rows(slices, key, end - r) for r in ranges], 1)
-    feed = Feed(slices.values, slices.offsets.astype(np.int64), offsets, hi, lo, np.asarray(ranges, np.int64), size)
-    return feed, key, end
+    return LocalSteps(key, end, lo, hi)
 
 
 def place_rows(slices: LocalSlices, key: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """How many slices of each key begin before each time."""
+    """The first slice of each key that does not begin before each time."""
     low = int(min(slices.start.min(), time.min()))
     span = int(max(slices.start.max(), time.max())) - low + 1
     owner = np.repeat(np.arange(len(slices.offsets) - 1), np.diff(slices.offsets))
-    found = np.searchsorted(owner * span + (slices.start - low), key * span + (time - low))
-    return found - slices.offsets[key]
+    return np.searchsorted(owner * span + (slices.start - low), key * span + (time - low))

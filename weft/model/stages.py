@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.aggregates.component import MAX_BAG_VALUES, ROWS, Component, Lift, merging
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
 from weft.model.window import ROW_COUNT, TIME, Window
 
-# The algorithm forced for each monoid, as pairs so that a stage can hold them.
-Forced = tuple[tuple[str, str], ...]
+# The algorithm forced for each function, a name or one from outside, as pairs so that a stage can hold them.
+Forced = tuple[tuple[str, Any], ...]
 
 
 class Column(NamedTuple):
-    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, and what a
-    row brings to it, if that can be told."""
+    """A column of the slices: what it is, for which predicate if that matters, the SQL that computes it, its name, and
+    what a row brings to it, if that can be told. The name is a digest of what it holds, so plans agree on it."""
 
     plain: str
     predicate: int | None
     sql: str
+    name: str
     lift: Lift | None = None
+
+
+@dataclass(frozen=True)
+class ReadStage:
+    """The rows of a source."""
+
+    source: str
 
 
 @dataclass(frozen=True)
@@ -31,8 +39,8 @@ class PartialStage:
     A slice starts at the latest point of any progression `(phase, period)` that is not after the row's time. `columns`
     are the components' columns as they are computed. Several predicates, None for that of all rows, are shared by
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
-    own, whose marks say which those are. A stage with a `parent` reads that stage's slices instead of rows. Where an
-    `order` is given, rows are numbered by it within their keys, and slices cut at numbers instead of times.
+    own, whose marks say which those are. Where an `order` is given, rows are numbered by it within their keys, and
+    slices cut at numbers instead of times. `key_names` name the keys' columns, by digests like those of others.
     """
 
     source: str
@@ -40,14 +48,24 @@ class PartialStage:
     time: str
     time_type: str
     keys: tuple[str, ...]
+    key_names: tuple[str, ...]
     key_types: tuple[str, ...]
     progressions: tuple[tuple[int, int], ...]
     components: tuple[Component, ...]
     columns: tuple[Column, ...]
     sharing: str = ""
     marking: Marking = UNMARKED
-    parent: PartialStage | None = None
     order: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> dict[tuple[str, int | None], str]:
+        """The name of the column that holds something for a predicate, None for what is of no single one."""
+        return {(column.plain, column.predicate): column.name for column in self.columns}
+
+    @property
+    def mark_names(self) -> tuple[str, ...]:
+        """The columns of a slice's marks."""
+        return tuple(f"m{i}" for i in range(self.marking.size))
 
     @property
     def merged(self) -> bool:
@@ -73,6 +91,11 @@ class PartialStage:
     def marks(self) -> int:
         """How many numbers it takes to mark a slice with the predicates that its rows pass."""
         return self.marking.size
+
+
+@dataclass(frozen=True)
+class DeriveStage(PartialStage):
+    """Slices with fewer keys, and cut less finely, out of another stage's slices; its columns' SQL reads those."""
 
 
 @dataclass(frozen=True)
@@ -125,3 +148,13 @@ class AnswerStage:
     having: str | None
     outputs: tuple[Output, ...]
     window: str = ""
+
+
+@dataclass(frozen=True)
+class WriteStage:
+    """What goes to a sink in one job, or in each trigger of one Spark query."""
+
+    sink: str
+
+
+Stage = ReadStage | PartialStage | FinalStage | AnswerStage | WriteStage

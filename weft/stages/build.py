@@ -1,8 +1,8 @@
-"""A plan as stages: per scan one partial stage, per tree a final stage and a stage per projection of its answers."""
+"""A plan as a graph of stages: slices, per tree a final stage, per projection of its answers a stage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -16,83 +16,136 @@ from weft.aggregates.component import (
     columns_of,
     guarded_columns,
     lifted_columns,
+    meanings_of,
     merging,
 )
 from weft.aggregates.times import instant
 from weft.final.choose import answered_by, read_by
 from weft.final.fold.layout import algorithms_on, grids
+from weft.model.graph import Node, StageGraph, digest
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.stages import AnswerStage, AskedQuery, Column, FinalStage, Forced, PartialStage
+from weft.model.stages import AnswerStage, AskedQuery, Column, DeriveStage, FinalStage, Forced, PartialStage, Stage
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
 from weft.slicing import find_slicer
+from weft.stages.ids import answer_node, final_node, read_node, slices_node
+
+# The canonical form of a text over a source.
+Identity = Callable[[str, str], str]
+
+
+def as_written(source: str, text: str) -> str:
+    """The text itself, for what is compared within one workload only."""
+    return text
 
 
 @dataclass(frozen=True)
-class ScanStages:
-    """The stages of one scan: a partial stage, the trees over it, and the scans derived from its slices."""
+class Terms:
+    """What a plan's stages depend on beside its queries: whether overflow raises, which algorithms the user wants, how
+    large bags may be, and the canonical forms of texts."""
 
-    partial: PartialStage
-    trees: tuple[TreeStages, ...]
-    derived: tuple[ScanStages, ...] = ()
-
-    @property
-    def nodes(self) -> tuple[ScanStages, ...]:
-        """These stages and those of the scans derived from them, each before its own."""
-        return (self, *(node for stages in self.derived for node in stages.nodes))
+    ansi: bool
+    forced: Forced
+    max_bag_values: int
+    identity: Identity
 
 
-@dataclass(frozen=True)
-class TreeStages:
-    """The stages of one tree: a final stage and its projections."""
-
-    final: FinalStage
-    answers: tuple[AnswerStage, ...]
-
-
-def build(plan: SharedPlan, ansi: bool = True, max_bag_values: int = MAX_BAG_VALUES) -> tuple[ScanStages, ...]:
-    """The stages of every scan; `ansi` says whether overflow raises, `max_bag_values` how large bags may be."""
-    return tuple(build_scan(scan, ansi, plan.forced, max_bag_values) for scan in plan.scans)
+def build(plan: SharedPlan, ansi: bool = True, max_bag_values: int = MAX_BAG_VALUES,
+          identity: Identity = as_written) -> StageGraph:
+    """The stages of a plan, each after those that it reads."""
+    terms = Terms(ansi, plan.forced, max_bag_values, identity)
+    nodes = NodeList()
+    reads = {source: nodes.add(read_node(source)) for source in dict.fromkeys(s.head.query.source for s in plan.scans)}
+    for scan in plan.scans:
+        add_scan(nodes, scan, reads[scan.head.query.source], None, terms)
+    return StageGraph(tuple(nodes.made.values()))
 
 
-def build_scan(scan: Scan, ansi: bool, forced: Forced, max_bag_values: int,
-               parent: PartialStage | None = None) -> ScanStages:
-    """The partial stage of a scan, the trees over it, and the scans that read its slices."""
-    partial = partial_stage(scan, parent)
-    trees = tuple(bound_values(build_tree(tree, partial, ansi, forced), max_bag_values) for tree in scan.trees)
-    derived = tuple(build_scan(child, ansi, forced, max_bag_values, partial) for child in scan.derived)
-    return ScanStages(partial, trees, derived)
+class NodeList:
+    """Nodes under ids of their own: what means the same and stands in a plan twice is numbered."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Node[Stage]] = {}
+
+    def add(self, node: Node[Stage]) -> str:
+        """Add a node, and give the id that it has here."""
+        number, id = 1, node.id
+        while id in self.made:
+            number += 1
+            id = f"{node.id}-{number}"
+        self.made[id] = replace(node, id=id)
+        return id
 
 
-def bound_values(tree: TreeStages, max_bag_values: int) -> TreeStages:
-    """The tree with a bound on how many values a worker holds."""
-    return replace(tree, final=replace(tree.final, max_bag_values=max_bag_values))
+def add_scan(nodes: NodeList, scan: Scan, source: str, parent: PartialStage | None, terms: Terms) -> None:
+    """The slices of a scan, the trees over them, and the scans that read them."""
+    stage = partial_stage(scan, parent, terms.identity)
+    slices = nodes.add(slices_node(stage, source, terms.identity))
+    for tree in scan.trees:
+        final, answers = build_tree(tree, stage, terms)
+        folded = nodes.add(final_node(final, slices))
+        for answer in answers:
+            nodes.add(answer_node(answer, stage, folded, terms.identity))
+    for child in scan.derived:
+        add_scan(nodes, child, slices, stage, terms)
 
 
-def partial_stage(scan: Scan, parent: PartialStage | None) -> PartialStage:
+def partial_stage(scan: Scan, parent: PartialStage | None, identity: Identity) -> PartialStage:
     """What makes a scan's slices, of a source's rows or of its parent's slices; both number predicates alike."""
+    source = scan.head.query.source
     components = tuple(dict.fromkeys(c for b in scan.served for c in add_row_count(b.components)))
-    stage = PartialStage(
-        source=scan.head.query.source,
+    stage = (DeriveStage if parent else PartialStage)(
+        source=source,
         predicates=parent.predicates if parent else scan.predicates,
         time=scan.head.query.time,
         time_type=scan.head.time_type,
         keys=scan.keys,
+        key_names=unique_names("k", (digest(identity(source, key)) for key in scan.keys)),
         key_types=scan.key_types,
         progressions=find_slicer(scan.slicer).edges(scan.cut_for),
         components=components,
-        columns=tuple(plain_columns(scan, components)),
+        columns=(),
         sharing=parent.sharing if parent else "",
         marking=parent.marking if parent else UNMARKED,
-        parent=parent,
         order=order_of(scan),
     )
     if parent:
-        return replace(stage, columns=tuple(merged_columns(scan, stage, parent)))
-    return share_slices(scan, stage) if stage.numbered else stage
+        names = dict(zip(parent.keys, parent.key_names, strict=True))
+        return replace(stage, columns=tuple(merged_columns(scan, stage, parent)),
+                       key_names=tuple(names[key] for key in stage.keys))
+    naming = ColumnNames(scan, components, identity)
+    if stage.numbered:
+        return share_slices(scan, stage, naming)
+    return replace(stage, columns=tuple(plain_columns(scan, components, naming)))
+
+
+def unique_names(letter: str, digests: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns; of two that mean the same the second is numbered."""
+    made: list[str] = []
+    for found in digests:
+        name = f"{letter}_{found}"
+        made.append(name if name not in made else f"{name}_{len(made)}")
+    return tuple(made)
+
+
+class ColumnNames:
+    """Names the columns of a scan's slices by what they hold and for which rows."""
+
+    def __init__(self, scan: Scan, components: tuple[Component, ...], identity: Identity):
+        self._source, self._identity = scan.head.query.source, identity
+        self._meanings = meanings_of((ROWS, *components))
+        self._taken: dict[str, tuple] = {}
+
+    def __call__(self, plain: str, number: int | None, asking: Iterable[str | None]) -> str:
+        """The name of a column over the rows that pass one of the predicates that ask for it."""
+        asked = sorted(self._identity(self._source, predicate) for predicate in asking if predicate)
+        name = f"p_{digest(self._meanings[plain], number is None, asked)}"
+        while self._taken.setdefault(name, (plain, number)) != (plain, number):
+            name += "_"
+        return name
 
 
 def order_of(scan: Scan) -> tuple[str, ...]:
@@ -101,36 +154,37 @@ def order_of(scan: Scan) -> tuple[str, ...]:
     return (instant(head.query.time, head.time_type)[0], *head.query.order) if scan.counts_rows else ()
 
 
-def plain_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
+def plain_columns(scan: Scan, components: tuple[Component, ...], naming: ColumnNames) -> Iterator[Column]:
     """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
     guarded, lifts = guarded_columns(components), lifted_columns(components)
     for column, asking in wanted_columns(scan).items():
         every = None in asking or len(asking) == len(scan.predicates)
         either = None if every else " OR ".join(f"({predicate})" for predicate in asking)
-        yield guarded_column(column, None, either, guarded, lifts)
+        name = naming(column, None, () if every else asking)
+        yield guarded_column(column, None, either, name, guarded, lifts)
 
 
-def filtered_columns(scan: Scan, components: tuple[Component, ...]) -> Iterator[Column]:
+def filtered_columns(scan: Scan, components: tuple[Component, ...], naming: ColumnNames) -> Iterator[Column]:
     """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
     guarded, lifts = guarded_columns((ROWS, *components)), lifted_columns((ROWS, *components))
     asking = wanted_columns(scan)
     for number, predicate in enumerate(scan.predicates):
         for column in dict.fromkeys((ROWS.columns[0], *(c for c, asked in asking.items() if predicate in asked))):
-            yield guarded_column(column, number, predicate, guarded, lifts)
+            name = naming(column, number, (predicate,))
+            yield guarded_column(column, number, predicate, name, guarded, lifts)
 
 
-def guarded_column(column: str, number: int | None, condition: str | None, guarded: Mapping[str, str],
+def guarded_column(column: str, number: int | None, condition: str | None, name: str, guarded: Mapping[str, str],
                    lifts: Mapping[str, Lift]) -> Column:
     """A column over the rows that meet a condition, or over all if there is none or nothing to guard."""
     sql = guarded[column].replace(GUARD, condition) if condition and column in guarded else column
     lift = lifts.get(column)
-    return Column(column, number, sql, lift and Lift(lift.sql.replace(GUARD, condition or "true"), lift.counts))
+    return Column(column, number, sql, name, lift and Lift(lift.sql.replace(GUARD, condition or "true"), lift.counts))
 
 
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:
     """The parent's columns that the scan's queries ask for, merged if Spark can, else as they are."""
-    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(parent.columns)}
-    asking = wanted_columns(scan)
+    place, asking = parent.place, wanted_columns(scan)
     if parent.sharing == "filters":  # each predicate counts its rows
         asking.setdefault(ROWS.columns[0], {}).update(dict.fromkeys(scan.predicates))
     merges = merging((ROWS, *stage.components)) or {plain: ("{0}", (plain,)) for plain in asking}
@@ -138,7 +192,8 @@ def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Ite
         if plain in asking and (number is None or parent.predicates[number] in asking[plain]):
             sql, columns = merges[plain]
             # What orders several max_by is one column: its merge names no value, and not all of them are there.
-            yield Column(plain, number, sql.format(*(place.get((column, number)) for column in columns)))
+            read = (place.get((column, number)) for column in columns)
+            yield Column(plain, number, sql.format(*read), place[plain, number])
 
 
 def wanted_columns(scan: Scan) -> dict[str, dict[str | None, None]]:
@@ -150,30 +205,31 @@ def wanted_columns(scan: Scan) -> dict[str, dict[str | None, None]]:
     return found
 
 
-def share_slices(scan: Scan, partial: PartialStage) -> PartialStage:
+def share_slices(scan: Scan, partial: PartialStage, naming: ColumnNames) -> PartialStage:
     """The stage of several predicates, as they share slices at least cost."""
-    filtered = tuple(filtered_columns(scan, partial.components))
+    filtered = tuple(filtered_columns(scan, partial.components, naming))
     sharing = share_predicates(len(filtered))
     if sharing == "filters":
         return replace(partial, sharing=sharing, columns=filtered)
-    return replace(partial, sharing=sharing, marking=mark(partial.predicates, scan.risky))
+    plain = tuple(plain_columns(scan, partial.components, naming))
+    return replace(partial, sharing=sharing, columns=plain, marking=mark(partial.predicates, scan.risky))
 
 
-def build_tree(tree: Tree, partial: PartialStage, ansi: bool, forced: Forced) -> TreeStages:
+def build_tree(tree: Tree, partial: PartialStage, terms: Terms) -> tuple[FinalStage, tuple[AnswerStage, ...]]:
     """The final stage of a tree and the projections of its answers."""
     answers = answer_stages(tree, partial)
     components = tuple(dict.fromkeys(c for stage in answers for c in stage.components))
-    final = final_stage(len(partial.keys), tree.windows, components, ansi, forced)
+    final = final_stage(len(partial.keys), tree.windows, components, terms.ansi, terms.forced)
     every = tuple(range(len(tree.windows)))
     numbers = {asked.predicate for stage in answers for asked in stage.queries} if partial.numbered else ()
     predicates = tuple((number, every) for number in sorted(numbers))
-    return TreeStages(replace(final, predicates=predicates, marks=partial.marks,
-                              tests=partial.marking.tests), answers)
+    return replace(final, predicates=predicates, marks=partial.marks, tests=partial.marking.tests,
+                   max_bag_values=terms.max_bag_values), answers
 
 
 def add_row_count(components: tuple[Component, ...]) -> tuple[Component, ...]:
     """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
-    if components and not any(c.monoid == "count" for c in components):
+    if components and not any(c.monoid.counts for c in components):
         return components
     return (ROWS, *(c for c in components if c != ROWS))
 

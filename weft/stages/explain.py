@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
+from weft.model.graph import Node, StageGraph
 from weft.model.plan import Scan, SharedPlan, Tree
-from weft.model.stages import FinalStage
+from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage, Stage
 from weft.model.window import TIME, Window, measured
 from weft.optimize.cost_breakdown import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.slicing import PAIRS, find_slicer, open_slices
-from weft.stages.build import ScanStages, TreeStages
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6
@@ -25,23 +25,20 @@ class Explanation:
     """What is shared: prints as text, shows as a picture in notebooks, and gives plain values to programs."""
 
     plan: SharedPlan
-    stages: tuple[ScanStages, ...]
+    stages: StageGraph
     account: PlanBreakdown
 
     def to_dict(self) -> dict:
         """The plan as plain values; costs are seconds."""
-        nodes = self.plan.nodes
-        stages = [node for scan in self.stages for node in scan.nodes]
-        place = {id(child): i for i, node in enumerate(nodes) for child in node.derived}
-        parents = [place.get(id(node)) for node in nodes]
-        parts = zip(nodes, stages, self.account.scans, parents, strict=True)
+        parts = zip(self.plan.nodes, self.stages.slices, self.account.scans, strict=True)
         return {
             "optimizer": self.plan.optimizer,
             "slicer": next(iter(self.plan.slicers), PAIRS.name),
             "totals": count_work(self.plan, self.stages),
             "cost": cost_dict(self.account),
-            "scans": [scan_dict(*part) for part in parts],
+            "scans": [scan_dict(self.stages, *part) for part in parts],
             "queries": queries_dict(self.plan, self.account),
+            "nodes": [node_dict(node) for node in self.stages],
         }
 
     def __str__(self) -> str:
@@ -71,7 +68,7 @@ def slicer_sentences(name: str) -> Iterator[str]:
         yield f"{why}."
 
 
-def count_work(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
+def count_work(plan: SharedPlan, stages: StageGraph) -> dict:
     """How much the plan does, beside what the queries would do alone."""
     return {
         "queries": len(plan.queries),
@@ -79,9 +76,9 @@ def count_work(plan: SharedPlan, stages: tuple[ScanStages, ...]) -> dict:
         "derived": len(plan.nodes) - len(plan.scans),
         "trees": sum(len(node.trees) for node in plan.nodes),
         "windows": sum(len(node.windows) for node in plan.nodes),
-        "components": sum(len(s.partial.components) for s in stages),
+        "components": sum(len(node.stage.components) for node in stages.roots),
         "components_alone": sum(len(b.components) for b in plan.queries),
-        "answer_stages": sum(len(tree.answers) for s in stages for node in s.nodes for tree in node.trees),
+        "answer_stages": len(stages.of(AnswerStage)),
     }
 
 
@@ -114,25 +111,33 @@ def price_sentence(plan: dict) -> str:
     return f"{plan['optimizer']} takes {format_seconds(cost['cost'])}, {others}."
 
 
-def scan_dict(scan: Scan, stages: ScanStages, found: ScanBreakdown, parent: int | None) -> dict:
+def node_dict(node: Node[Stage]) -> dict:
+    """A node of the graph: its id, what it is, and what it reads."""
+    return {"id": node.id, "kind": node.kind, "inputs": list(node.inputs)}
+
+
+def scan_dict(graph: StageGraph, scan: Scan, node: Node[PartialStage], found: ScanBreakdown) -> dict:
     """One scan as plain values; `parent` is the number of the scan whose slices it reads."""
-    partial, trees = stages.partial, zip(scan.trees, stages.trees, found.account.cost.trees, strict=True)
+    partial, finals = node.stage, graph.trees(node.id)
+    trees = zip(scan.trees, finals, found.account.cost.trees, strict=True)
+    parent = graph[node.inputs[0]] if isinstance(partial, DeriveStage) else None
     return {
+        "id": node.id,
         "source": partial.source,
         "where": None if partial.numbered else partial.predicates[0],
         "predicates": [predicate or "TRUE" for predicate in partial.predicates] if partial.numbered else [],
         "sharing": partial.sharing or None,
         "time": partial.time,
         "keys": list(partial.keys),
-        "parent": parent,
-        "read_from": None if partial.parent is None else list(partial.parent.keys),
+        "parent": None if parent is None else graph.slices.index(parent),
+        "read_from": None if parent is None else list(graph.slices_of(parent).stage.keys),
         "derived_saves": None if found.derived is None else tidy(found.derived),
         "serves": len(scan.derived),
         "components": [str(c) for c in partial.components],
         "slices": slices_dict(scan.cut_for, found.edge_rate),
         **plain_costs(found.account),
         "estimated_for": source_dict(found, scan.counts_rows),
-        "trees": [tree_dict(*tree) for tree in trees],
+        "trees": [tree_dict(graph, *tree) for tree in trees],
     }
 
 
@@ -144,16 +149,17 @@ def source_dict(found: ScanBreakdown, counts_rows: bool) -> dict:
             "measured": found.known == "measured", "sampled": found.known == "sampled"}
 
 
-def tree_dict(tree: Tree, stages: TreeStages, cost: TreeCost) -> dict:
+def tree_dict(graph: StageGraph, tree: Tree, final: Node[FinalStage], cost: TreeCost) -> dict:
     """One tree as plain values."""
     return {
+        "id": final.id,
         "windows": [str(w) for w in tree.windows],
         "queries": [b.query.name for b in tree.queries],
         "reads": {b.query.name: str(b.query.window) for b in tree.queries},
         "slices": slices_dict(tree.windows, cost.edge_rate),
         "cost": tidy(cost.cost),
-        "algorithms": algorithms_dict(stages.final),
-        "projections": [[asked.name for asked in stage.queries] for stage in stages.answers],
+        "algorithms": algorithms_dict(final.stage),
+        "projections": [[asked.name for asked in node.stage.queries] for node in graph.answers(final.id)],
     }
 
 

@@ -45,7 +45,8 @@ def test_types_are_read_as_spark_spells_them(text, spelling, kind):
 
 def test_slices_collect_rows_of_one_or_more_arguments():
     one = lower_defined(define(Spread()), (X,), "").components[0]
-    assert one.columns == ("collect_list(x)",) and (one.monoid, one.type, str(one)) == ("spread", "double", "spread(x)")
+    assert one.columns == ("collect_list(x)",) and (one.monoid.name, one.type) == ("spread", "double")
+    assert str(one) == "spread(x)"
     two = lower_defined(define(TrackClusterCenters(ANCHORS)), (X, Argument("i", "int")), "").components[0]
     assert two.columns == ("collect_list(CASE WHEN ((x) IS NOT NULL) AND ((CAST(i AS DOUBLE)) IS NOT NULL) "
                            "THEN named_struct('a0', x, 'a1', CAST(i AS DOUBLE)) END)",)
@@ -72,24 +73,24 @@ def test_arguments_of_other_types_are_refused_with_a_cast():
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)
 def test_every_kernel_folds_as_recalc_or_says_why_not(aggregate, algorithm):
     definition = define(aggregate)
-    monoid, lengths, size = definition.monoid, [1, 2, 5, 13, 40], 90
-    refused = algorithm.supports(monoid, definition.types, [3])
+    operation, lengths, size = definition.operation, [1, 2, 5, 13, 40], 90
+    refused = algorithm.supports(operation, definition.types, [3])
     if refused:
         assert refused.startswith(algorithm.card.title)
         return
     rows = definition.state_of(example_columns(definition, size + lengths[-1] + 1))
-    cells = monoid.empty(definition.types, len(rows[0]))
+    cells = operation.empty(definition.types, len(rows[0]))
     some = np.flatnonzero(np.arange(len(rows[0])) % 4 > 0)
     for target, value in zip(cells, rows, strict=True):
         target[some] = value[some]
-    for mine, want in zip(algorithm.slide(monoid, cells, lengths, size), recalc.slide(monoid, cells, lengths, size),
-                          strict=True):
+    both = (member.slide(operation, cells, lengths, size) for member in (algorithm, recalc))
+    for mine, want in zip(*both, strict=True):
         assert tuple(a.dtype for a in mine) == definition.types
         assert all(equal(value_at(mine, i), value_at(want, i), rounding=1e-12) for i in range(size))
 
 
 def test_the_algebra_decides_which_kernels_may_fold():
-    legal = {a.name: {k.card.name for k in UNCOMPILED if k.supports(define(a).monoid, define(a).types, [9]) is None}
+    legal = {a.name: {k.card.name for k in UNCOMPILED if k.supports(define(a).operation, define(a).types, [9]) is None}
              for a in ALL}
     assert "prefix" in legal["parity"] and "doubling" not in legal["parity"]
     assert "doubling" in legal["spread"] and "prefix" not in legal["spread"]
@@ -159,7 +160,7 @@ def test_track_cluster_centers_equals_a_plain_loop():
     clusters = [[] for _ in ANCHORS]
     for point in points:
         clusters[min(range(len(ANCHORS)), key=lambda i: (math.dist(point, ANCHORS[i]), i))].append(point)
-    whole = definition.monoid.reduce_runs(definition.state_of(columns), np.array([0]))
+    whole = definition.operation.reduce_runs(definition.state_of(columns), np.array([0]))
     for found, mine in zip(definition.answers(whole)[0].as_py(), clusters, strict=True):
         assert found["n"] == len(mine)
         center = [math.fsum(p[i] for p in mine) / len(mine) for i in range(2)] if mine else None

@@ -31,16 +31,6 @@ def test_a_member_that_refuses_may_fail(page):
     page.refuse_broken({"errors": [error("flat_fat", True), error("prefix", False, "it subtracts")]})
 
 
-def test_the_page_is_drawn_from_the_kept_results(page, monkeypatch, tmp_path):
-    """And no legal member breaks its bound in them."""
-    drawn, published = tmp_path / "final.md", page.PAGE.read_text()
-    drawn.write_text(published)
-    monkeypatch.setattr(page, "PAGE", drawn)
-    monkeypatch.setattr(page, "DOCS", tmp_path)
-    page.main()
-    assert drawn.read_text() == published
-
-
 def test_who_keeps_the_least_is_read_off_the_results(page):
     import final_tables
 

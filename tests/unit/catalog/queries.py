@@ -50,4 +50,4 @@ def explained(*queries: BoundQuery, rows: float = 2e7, optimizer: str = "cheapes
         return SparkModel(rows / 3.6e10, 1000, 3.6e10)
 
     plan = plan_workload(queries, find_optimizer(optimizer), model, projection)
-    return Explanation(plan, build(plan), break_down_plan(plan, model, projection))
+    return Explanation(plan, build(plan, identity=identity), break_down_plan(plan, model, projection))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.catalog.queries import MINUTE, bound, explained, identity
+from tests.unit.catalog.queries import MINUTE, bound, explained
 from weft.aggregates.component import GUARD
 from weft.aggregates.times import UNASKED
 from weft.catalog import store as storing
@@ -18,12 +18,13 @@ from weft.catalog.database import FILE, open_catalog
 from weft.catalog.expressions import expressions, keep_set
 from weft.catalog.nodes import nodes
 from weft.catalog.plans import plans
-from weft.catalog.record import digest
+from weft.catalog.record import digest_plan
 from weft.catalog.registrations import plan_uses, registrations, remove_registration
 from weft.catalog.statistics import Origin, Sizes, statistics
 from weft.catalog.store import Rows
 from weft.model.statistics import Statistics
 from weft.model.window import Window, rows_window
+from weft.stages.build import build
 
 ROOT = Path(__file__).parents[3]
 REGISTERING = Path(__file__).with_name("registering.py")
@@ -142,7 +143,7 @@ def test_a_node_is_widened_and_cut_otherwise_is_another(store, record):
 
 def test_what_is_computed_from_a_node_has_it_as_parent(store):
     fine, coarse = explained(bound("a", keys=("symbol", "venue"))), explained(bound("b"))
-    nested = (replace(fine.stages[0], derived=coarse.stages),)
+    nested = build(replace(fine.plan, scans=(replace(fine.plan.scans[0], derived=coarse.plan.scans),)))
     store.record("cheapest", [bound("a").query, bound("b").query], nested, lambda: fine)
     parent, child = sorted(nodes(store.catalog, 1), key=lambda node: -len(node.keys))
     assert parent.parent is None and child.parent == parent.id
@@ -154,11 +155,11 @@ def test_a_digest_is_the_same_in_every_process(store, record):
     made = explained(bound("a"), bound("b", 20, "price > 100"))
     record(bound("a"), bound("b", 20, "price > 100"))
     assert not any(GUARD in sql for (sql,) in store.catalog.rows("SELECT sql FROM node_columns"))
-    code = ("from tests.unit.catalog.queries import *; from weft.catalog.record import digest; "
+    code = ("from tests.unit.catalog.queries import *; from weft.catalog.record import digest_plan; "
             "made = explained(bound('a'), bound('b', 20, 'price > 100')); "
-            "print(digest(made.plan.optimizer, made.stages, identity))")
+            "print(digest_plan(made.plan.optimizer, made.stages))")
     shown = subprocess.run([sys.executable, "-c", code], env=HOME, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == digest(made.plan.optimizer, made.stages, identity)
+    assert shown.stdout.strip() == digest_plan(made.plan.optimizer, made.stages)
 
 
 def test_sizes_are_recalled_by_meaning(store):
@@ -178,8 +179,8 @@ def test_what_was_counted_comes_before_what_was_sampled(store):
     store.keep([(TRADES, Sizes(90, 18, 60))], Origin.MEASURED)
     store.keep([(TRADES, Sizes(100, 21, 50))], Origin.SAMPLE)
     assert store.known(TRADES) == Statistics(90, 18, 60)
-    (scan,) = explained(bound("a")).stages
-    store.keep_run([(scan.partial, 0, Sizes(None, 19, 61, 7))])
+    stage = explained(bound("a")).stages.root.stage
+    store.keep_run([(stage, 0, Sizes(None, 19, 61, 7))])
     assert store.known(TRADES) == Statistics(90, 19, 61), "the newest, and what it leaves open from the one before"
     store.keep([(TRADES, Sizes(95, 17, 62))], Origin.MEASURED)
     assert store.known(TRADES) == Statistics(95, 17, 62)
@@ -190,9 +191,9 @@ def test_runs_leave_the_sizes_of_each_node(store):
     """Two scans of the same rows that cut time differently: what one does not count, the other may."""
     odd = bound("odd", call="max")
     odd = replace(odd, query=replace(odd.query, window=Window(10 * MINUTE, 7 * MINUTE)))
-    (fine,), (coarse,) = (explained(query).stages for query in (bound("a", call="avg"), odd))
+    fine, coarse = (explained(query).stages.root.stage for query in (bound("a", call="avg"), odd))
     for slices in (80, 90):
-        store.keep_run([(fine.partial, 0, Sizes(500, 3, 60, slices)), (coarse.partial, 0, Sizes(None, 3, 70, 20))])
+        store.keep_run([(fine, 0, Sizes(500, 3, 60, slices)), (coarse, 0, Sizes(None, 3, 70, 20))])
     assert sorted(one.sizes.slices for one in statistics(store.catalog)) == [20, 90]
     assert len({one.node for one in statistics(store.catalog)}) == 2
     assert store.known(TRADES) == Statistics(500, 3, 70)

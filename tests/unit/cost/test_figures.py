@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.aggregates.monoid import ADD, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
+from weft.aggregates.operation import ADD, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
 from weft.cost import calibration_table as module
 from weft.cost.calibration_table import (
     CalibrationTable,
@@ -91,13 +91,13 @@ def test_seconds_hold_start_and_answers():
     assert started.seconds("chain", "add int64", [4], 1000) == pytest.approx(0.5 + 2e-6)
 
 
-@pytest.mark.parametrize(("monoid", "types", "kind"), [
+@pytest.mark.parametrize(("operation", "types", "kind"), [
     (ADD, (INT,), "add int64"), (ADD, (REAL,), "add float64"), (MIN, (REAL,), "max float64"),
     (MAX, (INT,), "max int64"), (BIT_OR, (INT,), "max int64"), (BIT_XOR, (INT,), "add int64"),
     (MOMENTS, (REAL,) * 3, "moments"), (COMOMENTS, (REAL,) * 6, "comoments"),
 ])
-def test_kinds(monoid, types, kind):
-    assert kind_of(monoid, types) == kind
+def test_kinds(operation, types, kind):
+    assert kind_of(operation, types) == kind
 
 
 def test_figures_come_back_as_they_were_written():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
-from weft.aggregates.monoid import ADD, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
+from weft.aggregates.operation import ADD, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS
 from weft.cost.calibration_table import CalibrationTable, default_figures, kind_of
 from weft.errors import PlanError
 from weft.final import choose as module
@@ -117,11 +117,11 @@ def test_plans_do_not_compile_unless_forced(monkeypatch):
 
 @pytest.mark.parametrize(("component", "monoid", "types"), [
     (ROWS, ADD, INT), (SUM, ADD, REAL), (WHOLE, ADD, INT), (HIGH, MAX, REAL),
-    (Component("add", ("sum(d)", "count(d)"), "decimal(20,2)"), ADD, INT),
+    (Component("decimal_sum", ("sum(d)", "count(d)"), "decimal(20,2)"), ADD, INT),
     (Component("mean", ("sum(d)", "count(d)"), "decimal(20,6)"), ADD, INT),
     (Component("min", ("min(name)",), "string"), MIN, INT),
     (Component("max_by", ("a", "b"), "double"), MAX, INT),
-    (Component("moments2", ("n", "mean", "m2"), "double"), MOMENTS, REAL * 3),
+    (Component("moments", ("n", "mean", "m2"), "double"), MOMENTS, REAL * 3),
     (Component("comoments", tuple("abcdef"), "double"), COMOMENTS, REAL * 6),
 ])
 def test_what_folds_a_component(component, monoid, types):

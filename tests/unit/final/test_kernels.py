@@ -1,4 +1,4 @@
-"""The contract of the kernels: whatever the monoid and type, equal to recalc wherever the algebra allows."""
+"""The contract of the kernels: whatever the operation and type, equal to recalc wherever the algebra allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.aggregates.monoid import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, Monoid, State, types_of
+from weft.aggregates.operation import (
+    ADD,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    COMOMENTS,
+    MAX,
+    MIN,
+    MOMENTS,
+    Operation,
+    State,
+    types_of,
+)
 from weft.final.algorithms import ALGORITHMS, chain, prefix, recalc
 from weft.final.choose import choose
 
@@ -23,10 +35,10 @@ PAIRS = [
 ]
 
 
-def cells_of(monoid: Monoid, kind: type, seed: int, size: int, odd: bool) -> State:
+def cells_of(operation: Operation, kind: type, seed: int, size: int, odd: bool) -> State:
     rng = np.random.default_rng(seed)
-    if monoid in (MOMENTS, COMOMENTS):
-        fields = 5 if monoid is MOMENTS else 6
+    if operation in (MOMENTS, COMOMENTS):
+        fields = 5 if operation is MOMENTS else 6
         count = rng.integers(0, 5, size).astype(float)
         return (count, *(np.where(count > 0, rng.normal(3, 1, size) ** 2, 0.0) for _ in range(fields - 1)))
     if kind is np.bool_:
@@ -34,17 +46,17 @@ def cells_of(monoid: Monoid, kind: type, seed: int, size: int, odd: bool) -> Sta
     if np.issubdtype(kind, np.integer):
         info = np.iinfo(kind)
         values = rng.integers(info.min, info.max, size, dtype=kind, endpoint=True)
-        return (np.where(rng.random(size) < 0.2, monoid.identity((values.dtype,))[0], values).astype(kind),)
+        return (np.where(rng.random(size) < 0.2, operation.identity((values.dtype,))[0], values).astype(kind),)
     values = rng.normal(0, 100, size).astype(kind)
     if odd:
         values[rng.random(size) < 0.1] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
     return (values,)
 
 
-def agree(monoid: Monoid, got: State, want: State) -> None:
+def agree(operation: Operation, got: State, want: State) -> None:
     for a, b in zip(got, want, strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape
-        if a.dtype.kind == "f" and not monoid.idempotent:
+        if a.dtype.kind == "f" and not operation.idempotent:
             rough = a.dtype == np.float32
             np.testing.assert_allclose(a, b, rtol=1e-4 if rough else 1e-9, atol=1e-2 if rough else 1e-7)
         else:
@@ -52,43 +64,43 @@ def agree(monoid: Monoid, got: State, want: State) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.card.name)
-@pytest.mark.parametrize(("monoid", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
+@pytest.mark.parametrize(("operation", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 60), odd=st.booleans(),
        lengths=st.lists(st.integers(1, 70), min_size=1, max_size=8))
 @settings(max_examples=15)
-def test_every_slide_equals_recalc(algorithm, monoid, kind, seed, size, odd, lengths):
+def test_every_slide_equals_recalc(algorithm, operation, kind, seed, size, odd, lengths):
     lengths = sorted(set(lengths))[: 1 if algorithm.card.multi is None else 8]
-    cells = cells_of(monoid, kind, seed, size + lengths[-1], odd)
-    if algorithm.supports(monoid, types_of(cells), lengths):
-        assert choose(monoid, types_of(cells), lengths) is not algorithm
+    cells = cells_of(operation, kind, seed, size + lengths[-1], odd)
+    if algorithm.supports(operation, types_of(cells), lengths):
+        assert choose(operation, types_of(cells), lengths) is not algorithm
         return
     with np.errstate(all="ignore"):
-        want = list(recalc.slide(monoid, cells, lengths, size))
-        got = list(algorithm.slide(monoid, cells, lengths, size))
+        want = list(recalc.slide(operation, cells, lengths, size))
+        got = list(algorithm.slide(operation, cells, lengths, size))
     assert len(got) == len(want)
     for a, b in zip(got, want, strict=True):
-        agree(monoid, a, b)
+        agree(operation, a, b)
 
 
-@pytest.mark.parametrize(("monoid", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
+@pytest.mark.parametrize(("operation", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
 @given(seed=st.integers(0, 10**6), runs=st.lists(st.integers(1, 9), min_size=1, max_size=12))
-def test_runs_reduce_as_one_by_one(monoid, kind, seed, runs):
-    cells = cells_of(monoid, kind, seed, sum(runs), False)
+def test_runs_reduce_as_one_by_one(operation, kind, seed, runs):
+    cells = cells_of(operation, kind, seed, sum(runs), False)
     first = np.concatenate(([0], np.cumsum(runs)[:-1]))
-    got = monoid.reduce_runs(cells, first)
+    got = operation.reduce_runs(cells, first)
     for i, (begin, length) in enumerate(zip(first.tolist(), runs, strict=True)):
         total = tuple(a[begin : begin + 1] for a in cells)
         for j in range(begin + 1, begin + length):
-            total = monoid.combine(total, tuple(a[j : j + 1] for a in cells))
-        agree(monoid, tuple(a[i : i + 1] for a in got), total)
+            total = operation.combine(total, tuple(a[j : j + 1] for a in cells))
+        agree(operation, tuple(a[i : i + 1] for a in got), total)
 
 
-@pytest.mark.parametrize(("monoid", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
+@pytest.mark.parametrize(("operation", "kind"), PAIRS, ids=lambda p: getattr(p, "name", getattr(p, "__name__", "")))
 @given(seed=st.integers(0, 10**6), odd=st.booleans())
-def test_identity_changes_nothing(monoid, kind, seed, odd):
-    cells = cells_of(monoid, kind, seed, 20, odd)
-    nothing = monoid.empty(types_of(cells), 20)
-    for got in (monoid.combine(cells, nothing), monoid.combine(nothing, cells)):
+def test_identity_changes_nothing(operation, kind, seed, odd):
+    cells = cells_of(operation, kind, seed, 20, odd)
+    nothing = operation.empty(types_of(cells), 20)
+    for got in (operation.combine(cells, nothing), operation.combine(nothing, cells)):
         for a, b in zip(got, cells, strict=True):
             np.testing.assert_array_equal(a, b)
 

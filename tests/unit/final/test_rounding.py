@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from weft.aggregates.component import Component
-from weft.aggregates.monoid import ADD, LINEAR
-from weft.final.algorithms import ALGORITHMS, AlgorithmState, dense_feed, disjoint
+from weft.aggregates.monoids.lanes import Lane
+from weft.aggregates.operation import ADD, LINEAR
+from weft.final.algorithms import ALGORITHMS, disjoint
 from weft.final.algorithms.bulk import Bulk
+from weft.final.algorithms.sequential import dense_feed
 from weft.final.choose import read_by
 from weft.final.fold.dense import Slices
-from weft.final.fold.lanes import Lane
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.model.window import Window
 
@@ -84,11 +85,10 @@ def test_a_line_keeps_the_bound(algorithm, window, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("algorithm", "window"), [p for p in pairs() if not isinstance(p.values[0], Bulk)])
-def test_a_stream_in_pieces_keeps_the_bound(algorithm, window, kind):
-    kept, pieces = algorithm.init(ADD, (FLOAT,), [window], 1), []
+def test_a_kernel_in_pieces_keeps_the_bound(algorithm, window, kind):
+    kept, pieces = algorithm.begin(ADD, (FLOAT,), [window], 1), []
     for piece in np.split(KINDS[kind], [999, 140_000]):
-        (sums,), kept = algorithm.advance(ADD, kept, dense_feed((piece,), [window]))
-        kept = AlgorithmState.from_bytes(kept.to_bytes())
+        (sums,) = algorithm.step(ADD, kept, dense_feed((piece,), [window]))
         pieces.append(sums)
     check(np.concatenate(pieces), 1, kind, window)
 

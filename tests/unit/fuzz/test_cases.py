@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.fuzz import check
 from tests.fuzz.case import Case, Item, Key, Query, Run, Shape, Window
-from tests.fuzz.check import CRASH, DIFFERENT, EQUAL, Verdict
+from tests.fuzz.check import CRASH, DIFFERENT, EQUAL, RAISED, TROUBLE, Verdict
 from tests.fuzz.draw import KINDS, draw_case
 from tests.fuzz.rows import Result, differing
+from tests.fuzz.runs import DELAY, with_late_rows
 from tests.fuzz.shrink import calls_within, shrink, without_filters
 from tests.fuzz.table import COLUMNS, rows_of
 from tests.fuzz.tally import Tally
 from tests.fuzz.text import spark_text, weft_text
 from weft.aggregates import AGGREGATES
+from weft.errors import RunError
 
 CASES = [draw_case(3, number) for number in range(400)]
 
@@ -101,3 +107,41 @@ def test_a_tally_counts_what_was_compared():
     assert tally.outcomes == {EQUAL: 1, DIFFERENT: 1}
     assert "2 queries compared" in tally.line()
     assert len(COLUMNS) == 23
+
+
+BUSY = OSError("[CANNOT_OPEN_SOCKET] Can not open socket: [\"tried to connect to ('127.0.0.1', 41)\"].")
+
+
+def test_a_machine_that_is_too_busy_is_no_failure(case):
+    crash = RunError("Spark failed while it computed 'q0'.")
+    crash.__cause__ = Exception("Job aborted.\n\tCaused by: SparkException: Python worker failed to connect back.")
+    assert check.unrun((0, 1), crash, {}).outcome == check.unrun((0,), {}, BUSY).outcome == TROUBLE
+    assert check.refused((0,), BUSY).outcome == TROUBLE
+    assert check.unrun((0,), RunError("no"), ValueError("no")).outcome == RAISED
+    assert check.unrun((0,), RunError("no"), {}).outcome == CRASH
+    tally = Tally()
+    tally.add(case, [Verdict((0, 1), TROUBLE, "…")])
+    assert "0 queries compared" in tally.line() and "2 not run" in tally.line()
+    assert "2 queries were not compared" in str(tally) and not Verdict((0,), TROUBLE).failed
+
+
+def test_a_case_that_cannot_be_set_up_for_that_reason_is_counted_and_others_raise(case, monkeypatch):
+    def fail(*_: object) -> None:
+        raise BUSY
+
+    monkeypatch.setattr(check, "judged", fail)
+    assert [(v.queries, v.outcome) for v in check.check(None, case)] == [((0, 1), TROUBLE)]
+    monkeypatch.setattr(check, "BUSY", re.compile("something else"))
+    with pytest.raises(OSError, match="CANNOT_OPEN_SOCKET"):
+        check.check(None, case)
+
+
+def test_late_rows_are_later_than_the_watermark_and_the_longest_slide(case):
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    parts = [[{"ts": start + timedelta(seconds=10 * i + j), "x": i} for j in range(10)] for i in range(4)]
+    late = with_late_rows(replace(case, run=Run("stream", late=3)), parts, random.Random(1))
+    assert [len(part) for part in late] == [10, 10, 13, 13]
+    for i, part in enumerate(late[2:]):
+        closed = parts[i][-1]["ts"] - DELAY - timedelta(seconds=1)  # by the file two before; slides are of a second
+        assert all(row["ts"] < closed for row in part[10:])
+    assert with_late_rows(replace(case, run=Run("stream")), parts, random.Random(1)) == parts

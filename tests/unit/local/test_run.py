@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.aggregates.monoid import ADD, MAX
+from weft.aggregates.operation import ADD, MAX
 from weft.cost.model import PaperModel, find_technique
 from weft.final.algorithms import ALGORITHMS
 from weft.local.run import LocalRows, run_tree
@@ -29,13 +29,13 @@ def rows_of(draw):
     return LocalRows(random.integers(-50, 150, size), random.integers(0, 4, size), (random.integers(-9, 9, size),))
 
 
-def expected(rows: LocalRows, window: Window, monoid) -> dict:
+def expected(rows: LocalRows, window: Window, operation) -> dict:
     found: dict = {}
     for time, key, value in zip(rows.time.tolist(), rows.key.tolist(), rows.values[0].tolist(), strict=True):
         last = time - (time - window.phase) % window.slide
         for start in range(last, time - window.range, -window.slide):
             found.setdefault((key, start), []).append(value)
-    return {place: (sum if monoid is ADD else max)(values) for place, values in found.items()}
+    return {place: (sum if operation is ADD else max)(values) for place, values in found.items()}
 
 
 def as_dict(answers) -> dict:
@@ -47,11 +47,11 @@ def as_dict(answers) -> dict:
 @given(rows_of(), windows_of)
 @settings(max_examples=15)
 def test_answers_are_those_of_the_definition(algorithm, rows, windows):
-    monoid = ADD if algorithm.supports(ADD, INT, [3]) is None else MAX
-    got = dict(run_tree(rows, windows, monoid, algorithm))
+    operation = ADD if algorithm.supports(ADD, INT, [3]) is None else MAX
+    got = dict(run_tree(rows, windows, operation, algorithm))
     assert set(got) == set(windows)
     for window, answers in got.items():
-        assert as_dict(answers) == expected(rows, window, monoid)
+        assert as_dict(answers) == expected(rows, window, operation)
 
 
 @pytest.mark.parametrize("slicer", SLICERS, ids=lambda s: s.name)

@@ -21,7 +21,7 @@ from weft.optimize.groupings import Grouping, add_unions, costs_now, derive_grou
 SECOND = 1_000_000
 SPAN = 10 * 3600 * SECOND
 SUM = Component("add", ("sum(volume)",), "bigint")
-MEAN = Component("moments2", ("count(price)", "avg(price)", "var_pop(price)"), "double")
+MEAN = Component("moments", ("count(price)", "avg(price)", "var_pop(price)"), "double")
 # How many keys sets of columns have; a set that is not here has as many as its columns allow.
 DISTINCT = {"a": 4, "b": 5, "c": 10, "d": 1000}
 

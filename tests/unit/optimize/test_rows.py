@@ -12,6 +12,7 @@ from weft.cost.model import SparkModel
 from weft.errors import PlanError
 from weft.model.plan import Scan, SharedPlan, Tree, check_plan
 from weft.model.query import Call, Output, Query
+from weft.model.stages import AnswerStage
 from weft.model.window import Window, rows_window
 from weft.model.workload import BoundQuery
 from weft.optimize import EVERY_OPTIMIZER
@@ -58,16 +59,17 @@ def test_time_and_rows_are_never_mixed(name, monkeypatch):
             assert len(scan.predicates) == 1 and not scan.derived and not scan.union
             assert len({b.query.keys for b in scan.served}) == 1
     stages = build(plan)
-    assert all(s.partial.order == ("ts", "ts", "volume") for s in stages if s.partial.counts_rows)
-    assert sum(s.partial.counts_rows for s in stages) >= 5
+    found = [node.stage for node in stages.roots if node.stage.counts_rows]
+    assert all(stage.order == ("ts", "ts", "volume") for stage in found)
+    assert len(found) >= 5
 
 
 def test_windows_of_rows_share_a_scan_and_their_components():
     plan = planned("tri_weave", (bound("a"), bound("b", rows_window(7, 3)), bound("c", call="avg")))
-    (scan,) = build(plan)
-    assert [str(c) for c in scan.partial.components] == ["count(1)", "sum(volume)", "min(ts)", "max(ts)",
+    graph = build(plan)
+    assert [str(c) for c in graph.root.stage.components] == ["count(1)", "sum(volume)", "min(ts)", "max(ts)",
                                                          "sum(CAST(volume AS DOUBLE))", "count(volume)"]
-    assert scan.trees[0].answers[0].window == "named_struct('start', c2_value, 'end', c3_value)"
+    assert graph.of(AnswerStage)[0].stage.window == "named_struct('start', c2_value, 'end', c3_value)"
 
 
 def test_a_plan_that_mixes_them_is_a_bug_and_said_so():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.final.algorithms.b_int import b_int
-from weft.final.algorithms.base import Algorithm, AlgorithmState, Card, CombineBound, Feed, dense_feed
+from weft.final.algorithms.base import Algorithm, Card, CombineBound
 from weft.final.algorithms.binary import binary
 from weft.final.algorithms.block import block
 from weft.final.algorithms.block_jit import block_jit
@@ -39,4 +39,4 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     recalc,
 )
 
-__all__ = ["ALGORITHMS", "Algorithm", "AlgorithmState", "Card", "CombineBound", "Feed", "dense_feed"]
+__all__ = ["ALGORITHMS", "Algorithm", "Card", "CombineBound"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.flat_fat import levels
@@ -23,13 +23,13 @@ CARD = Card(
 )
 
 
-def double(monoid: Monoid, state: State, step: int) -> State:
+def double(operation: Operation, state: State, step: int) -> State:
     """The fold of twice as many cells as `step` at every place it fits."""
     room = len(state[0]) - step
-    return monoid.combine(tuple(a[:room] for a in state), tuple(a[step:] for a in state))
+    return operation.combine(tuple(a[:room] for a in state), tuple(a[step:] for a in state))
 
 
-def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+def slide(operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """Three arrays at a time, whatever the length.
 
     `tail` folds the cells that the low digits stand for; the next digit's fold goes before it.
@@ -40,18 +40,18 @@ def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> It
         for level in range(length.bit_length()):
             step = 1 << level
             if length & step:
-                tail = before(monoid, power, tuple(a[step:] for a in tail))
+                tail = before(operation, power, tuple(a[step:] for a in tail))
             if length >> (level + 1):
-                power = double(monoid, power, step)
+                power = double(operation, power, step)
         yield tuple(a[:size] for a in tail)
 
 
-def before(monoid: Monoid, head: State, tail: State) -> State:
+def before(operation: Operation, head: State, tail: State) -> State:
     """The head's folds with the tail's after them, at every place where both are; just the head where no tail is."""
     if not tail:
         return head
     room = min(len(head[0]), len(tail[0]))
-    return monoid.combine(tuple(a[:room] for a in head), tuple(a[:room] for a in tail))
+    return operation.combine(tuple(a[:room] for a in head), tuple(a[:room] for a in tail))
 
 
 binary = Bulk(CARD, slide)

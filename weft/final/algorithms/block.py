@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.disjoint import padded, reversed_scan
@@ -22,20 +22,20 @@ CARD = Card(
 )
 
 
-def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+def slide(operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """Two scans and one combine for each length."""
     for length in lengths:
-        yield tuple(a[:size] for a in cells) if length == 1 else slide_one(monoid, cells, length, size)
+        yield tuple(a[:size] for a in cells) if length == 1 else slide_one(operation, cells, length, size)
 
 
-def slide_one(monoid: Monoid, cells: State, length: int, size: int) -> State:
+def slide_one(operation: Operation, cells: State, length: int, size: int) -> State:
     """The suffix from each place, combined with the prefix up to the window's end."""
-    line = padded(monoid, tuple(a[: size + length - 1] for a in cells), length)
+    line = padded(operation, tuple(a[: size + length - 1] for a in cells), length)
     rows = tuple(a.reshape(-1, length) for a in line)
-    before = tuple(a.reshape(-1)[:size] for a in reversed_scan(monoid, rows))
-    after = tuple(a.reshape(-1)[length - 1 : length - 1 + size] for a in monoid.scan(rows, 1))
+    before = tuple(a.reshape(-1)[:size] for a in reversed_scan(operation, rows))
+    after = tuple(a.reshape(-1)[length - 1 : length - 1 + size] for a in operation.scan(rows, 1))
     # A window that is just one block is a whole suffix already.
-    folded = monoid.combine(before, after)
+    folded = operation.combine(before, after)
     for target, whole in zip(folded, before, strict=True):
         target[::length] = whole[::length]
     return folded

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State, types_of
-from weft.final.algorithms.base import CombineBound, dense_feed
+from weft.aggregates.operation import Operation, State, types_of
+from weft.final.algorithms.base import CombineBound
 from weft.final.algorithms.block import CARD as BLOCK
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.jit import Kernel
-from weft.final.algorithms.sequential import narrow, one_line
+from weft.final.algorithms.sequential import dense_feed, narrow, one_line
 from weft.final.algorithms.values import TAGS, combine, load, store
 
 CARD = replace(BLOCK, name="block_jit", title="block prefix and suffix, compiled", engine="numba",
@@ -59,17 +59,17 @@ def kernel(op, length, lines, cells, suffix, out):
             here, there = there, here
 
 
-def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+def slide(operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """One pass for each length."""
     for length in lengths:
         if length == 1:
             yield tuple(a[:size] for a in cells)
             continue
-        feed = one_line(monoid, dense_feed(tuple(a[: size + length - 1] for a in cells), [length]))
-        lines = len(cells) if monoid.ufunc is not None else 1
+        feed = one_line(operation, dense_feed(tuple(a[: size + length - 1] for a in cells), [length]))
+        lines = len(cells) if operation.ufunc is not None else 1
         out = tuple(np.empty(lines * size, a.dtype) for a in feed.cells)
         suffix = tuple(np.empty(2 * length, a.dtype) for a in feed.cells)
-        kernel(TAGS[monoid.name], length, lines, feed.cells, suffix, out)
+        kernel(TAGS[operation.name], length, lines, feed.cells, suffix, out)
         yield narrow(out, types_of(cells), len(cells))
 
 

@@ -1,10 +1,10 @@
-"""Chain: each window's fold grows out of the next shorter one's. Legal for every associative monoid."""
+"""Chain: each window's fold grows out of the next shorter one's. Legal for every associative operation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.final.algorithms.base import TABLED, Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.doubling import widen
@@ -28,7 +28,7 @@ CARD = Card(
 )
 
 
-def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+def slide(operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """A length from the one before it, or from nothing where that is nearer or the chain has grown long."""
     table, reached, links = [cells], 0, 0
     total: State | None = None
@@ -38,8 +38,8 @@ def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> It
         for level in reversed(range((length - reached).bit_length())):
             step = 1 << level
             if (length - reached) & step:
-                piece = tuple(a[reached : reached + size] for a in widen(monoid, table, level))
-                total = piece if total is None else monoid.combine(total, piece)
+                piece = tuple(a[reached : reached + size] for a in widen(operation, table, level))
+                total = piece if total is None else operation.combine(total, piece)
                 reached, links = reached + step, links + 1
         assert total is not None
         yield total

@@ -69,7 +69,7 @@ def _poke(array, i, value):
 
 @overload(values.combine)
 def combine(op, a, b):
-    """The monoid's function for this type."""
+    """The operation's function for this type."""
     scalar = values.SCALARS[op.instance_class]
     return scalar.floating if scalar.floating is not None and isinstance(a, types.Float) else scalar.combine
 
@@ -92,17 +92,17 @@ def pick(second, a, b):
 
 @overload(values.beats)
 def beats(op, a, b):
-    """The monoid's comparison."""
+    """The operation's comparison."""
     return values.SCALARS[op.instance_class].beats
 
 
 @overload(values.inverse)
 def inverse(op, a, b):
-    """The monoid's inverse."""
+    """The operation's inverse."""
     return values.SCALARS[op.instance_class].inverse
 
 
 @overload(values.commutes)
 def commutes(op):
-    """A constant of the monoid, so that the other branch is never compiled in."""
+    """A constant of the operation, so that the other branch is never compiled in."""
     return (lambda op: True) if values.SCALARS[op.instance_class].commutes else (lambda op: False)

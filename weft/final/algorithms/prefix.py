@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from weft.aggregates.monoid import Monoid, State
+from weft.aggregates.operation import Operation, State
 from weft.final.algorithms.base import Card, CombineBound
 from weft.final.algorithms.bulk import Bulk
 
@@ -21,32 +21,33 @@ CARD = Card(
     multi=CombineBound("n + 1", lambda n: n + 1),
     space=CombineBound("n", lambda n: n),
     needs=("invertible",),
+    ragged=True,
 )
 
 
-def totals(monoid: Monoid, cells: State) -> State:
+def totals(operation: Operation, cells: State) -> State:
     """The fold of the first i cells, for i from 0 to all."""
-    first = monoid.identity(tuple(a.dtype for a in cells))
+    first = operation.identity(tuple(a.dtype for a in cells))
     ends = tuple(np.empty(len(a) + 1, a.dtype) for a in cells)
     for target, identity in zip(ends, first, strict=True):
         target[0] = identity
-    monoid.scan(cells, out=tuple(e[1:] for e in ends))
+    operation.scan(cells, out=tuple(e[1:] for e in ends))
     return ends
 
 
-def slide(monoid: Monoid, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
+def slide(operation: Operation, cells: State, lengths: Sequence[int], size: int) -> Iterator[State]:
     """The total after a window without the total before it."""
-    assert monoid.inverse is not None
-    ends = totals(monoid, cells)
+    assert operation.inverse is not None
+    ends = totals(operation, cells)
     for length in lengths:
-        yield monoid.inverse(tuple(t[length : length + size] for t in ends), tuple(t[:size] for t in ends))
+        yield operation.inverse(tuple(t[length : length + size] for t in ends), tuple(t[:size] for t in ends))
 
 
-def read(monoid: Monoid, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
+def read(operation: Operation, line: State, lo: np.ndarray, hi: np.ndarray) -> State:
     """The same for windows of any lengths."""
-    assert monoid.inverse is not None
-    ends = totals(monoid, line)
-    return monoid.inverse(tuple(t[hi] for t in ends), tuple(t[lo] for t in ends))
+    assert operation.inverse is not None
+    ends = totals(operation, line)
+    return operation.inverse(tuple(t[hi] for t in ends), tuple(t[lo] for t in ends))
 
 
 prefix = Bulk(CARD, slide, read)

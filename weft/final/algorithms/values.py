@@ -1,6 +1,6 @@
 """One value at a time: what sequential kernels call. Plain Python here; `compiled.py` tells numba the same functions.
 
-A kernel names its monoid by an instance of a tag class: numba compiles a kernel once per tag and type and can keep
+A kernel names its operation by an instance of a tag class: numba compiles a kernel once per tag and type and can keep
 the result on disk, which it cannot for a function passed as an argument.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.aggregates.monoid import State
+from weft.aggregates.operation import State
 
 COMBINES = [0]  # how many combines plain Python has done; compiled kernels do not count
 
@@ -153,9 +153,9 @@ def comoments(op, a, b):
 
 
 class Scalar(NamedTuple):
-    """A monoid's functions of two values: of integers or of tuples, of floats where they differ, and the inverse.
+    """An operation's functions of two values: of integers or of tuples, of floats where they differ, and the inverse.
 
-    Of a selective monoid, `beats` says whether the later value b is the combination of a and b.
+    Of a selective operation, `beats` says whether the later value b is the combination of a and b.
     """
 
     combine: Callable[[Any, Any, Any], Any]

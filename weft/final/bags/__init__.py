@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weft.aggregates.monoids import Monoid
+from weft.errors import PlanError
 from weft.final.bags.bag import Bag, BagKernel, BagLane
 from weft.final.bags.envelope import envelope
 from weft.final.bags.gather import gather_lists, gather_sets
@@ -20,4 +22,13 @@ KERNELS: tuple[BagKernel, ...] = (
 )
 BY_MONOID = {kernel.monoid: kernel for kernel in KERNELS}
 
-__all__ = ["BY_MONOID", "KERNELS", "Bag", "BagLane", "Kernel"]
+
+def find_kernel(monoid: Monoid) -> BagKernel:
+    """The kernel that a monoid of bags brings along, or the one that bears its name."""
+    found = monoid.kernel or BY_MONOID.get(monoid.name)
+    if found is None:
+        raise PlanError(f"the monoid '{monoid}' keeps bags and no kernel answers from them: give it a `kernel`.")
+    return found
+
+
+__all__ = ["BY_MONOID", "KERNELS", "Bag", "BagKernel", "BagLane", "find_kernel"]

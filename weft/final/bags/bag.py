@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.aggregates.monoids.lanes import Decoded
 from weft.errors import RunError
 from weft.final.bags.codes import Codes, codes_of, doubles_of, order_of
-from weft.final.fold.lanes import Decoded
 
 # Answers from windows: window i sees the values `low[i]` up to `high[i]`; neither of the two ever falls.
 Answering = Callable[[np.ndarray, np.ndarray], Decoded]

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.final.fold.decimals import halves
-from weft.final.fold.lanes import fixed_width_array, numpy_type, raw_values
+from weft.aggregates.monoids.decimals import halves
+from weft.aggregates.monoids.lanes import fixed_width_array, numpy_type, raw_values
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.aggregates.monoids.lanes import Decoded
 from weft.final.bags.bag import Answering, BagKernel, BagPiece, count_up_to
 from weft.final.bags.codes import take_terms
 from weft.final.bags.wavelet import here
-from weft.final.fold.lanes import Decoded
 
 
 def steps_of(numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:

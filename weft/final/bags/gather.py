@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from weft.aggregates.monoids.lanes import Decoded
 from weft.final.bags.bag import Answering, BagKernel, BagPiece
 from weft.final.bags.repeats import pairs_of
-from weft.final.fold.lanes import Decoded
 
 
 def spread(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

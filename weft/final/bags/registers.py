@@ -14,9 +14,9 @@ from importlib.resources import files
 import numpy as np
 import pyarrow as pa
 
+from weft.aggregates.monoids.lanes import Decoded, fixed_width_array, raw_values
 from weft.final.bags.bag import Answering, BagKernel, BagPiece
 from weft.final.bags.repeats import count_distinct, pairs_of
-from weft.final.fold.lanes import Decoded, fixed_width_array, raw_values
 
 NEIGHBOURS = 6  # of an estimate, whose biases are averaged
 ALPHA = {4: 0.673, 5: 0.697, 6: 0.709}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from weft.aggregates.monoids.lanes import Decoded, fixed_width_array
 from weft.final.bags.bag import Answering, BagKernel, BagPiece, count_up_to
-from weft.final.fold.lanes import Decoded, fixed_width_array
 
 
 def pairs_of(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

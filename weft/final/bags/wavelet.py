@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from weft.aggregates.monoids.lanes import Decoded, fixed_width_array, numpy_type, raw_values
 from weft.final.bags.bag import Answering, Bag, BagKernel, BagPiece
 from weft.final.bags.codes import Codes, take_terms
-from weft.final.fold.lanes import Decoded, fixed_width_array, numpy_type, raw_values
 
 EXACT = 2.0**63
 

@@ -12,13 +12,13 @@ from functools import partial
 
 import numpy as np
 
-from weft.aggregates.monoid import ADD, State, types_of
+from weft.aggregates.monoids.lanes import Decoded, Lane
+from weft.aggregates.operation import ADD, State, types_of
 from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.bulk import TILE
 from weft.final.algorithms.prefix import prefix
 from weft.final.bags import BagLane
 from weft.final.bags.bag import Answering
-from weft.final.fold.lanes import Decoded, Lane
 from weft.final.fold.layout import Grid, Layout, Reach, grids, lay_out
 from weft.final.rows.whole_windows import shorten_grid, whole_windows
 from weft.model.window import Window
@@ -157,11 +157,11 @@ def slide_windows(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Seque
     whole = fill_cells(cells, lane, None)
     rests = {rest: fill_cells(cells, lane, rest) for rest in {r.rest for r in reaches} if rest}
     lengths = [reach.length for reach in reaches]
-    folds = algorithm.slide(lane.monoid, whole, lengths, size)
+    folds = algorithm.slide(lane.operation, whole, lengths, size)
     for reach, state in zip(reaches, folds, strict=True):
         if reach.rest:
             tail = tuple(a[reach.length : reach.length + size] for a in rests[reach.rest])
-            state = lane.monoid.combine(state, tail)
+            state = lane.operation.combine(state, tail)
         yield state
 
 
@@ -171,10 +171,10 @@ def fill_cells(cells: Cells, lane: Lane, rest: int | None) -> State:
     if rest is not None:
         early = cells.offset < rest
         state, place = tuple(a[early] for a in state), place[early]
-    line = lane.monoid.empty(types_of(lane.state), cells.size)
+    line = lane.operation.empty(types_of(lane.state), cells.size)
     if len(place):
         first = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-        for target, value in zip(line, lane.monoid.reduce_runs(state, first), strict=True):
+        for target, value in zip(line, lane.operation.reduce_runs(state, first), strict=True):
             target[place[first]] = value
     return line
 

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from weft.aggregates.component import ROWS, Component, columns_of
+from weft.aggregates.monoids.lanes import Decoded, Lane
 from weft.final.algorithms import ALGORITHMS
 from weft.final.algorithms.base import Algorithm
-from weft.final.bags import BY_MONOID, Bag, BagLane
+from weft.final.bags import Bag, BagLane, find_kernel
 from weft.final.bags.bag import check_size
 from weft.final.fold.dense import Slices, WindowAnswers, fold_dense
-from weft.final.fold.lanes import Decoded, Lane, encode_lane
 from weft.final.fold.layout import algorithms_on
 from weft.model.marks import Test
 from weft.model.stages import FinalStage
@@ -104,7 +104,8 @@ def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Ar
     slices = Slices(number[order], start[order], rows[order])
     windows = [stage.windows[place] for place in places]
     names_of = algorithms_on(windows, stage.windows, stage.algorithms)
-    algorithms = [[NAMED.get(names[i]) for i in kept] for names in names_of]
+    named = NAMED | {a.card.name: a for _, a in stage.forced if not isinstance(a, str)}
+    algorithms = [[named.get(names[i]) for i in kept] for names in names_of]
     for answers in folding(slices, windows, order_lanes(stage, [lanes[i] for i in kept], order), algorithms):
         placed = replace(answers, window=places[answers.window])
         yield to_batch(stage, placed, dict(zip(kept, answers.lanes, strict=True)), keys, order)
@@ -148,9 +149,15 @@ def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
 def encode_lanes(stage: FinalStage, columns: Sequence[pa.Array]) -> list[Lane | UnorderedBag]:
     """A lane per component."""
     received = dict(zip(columns_of(stage.components), columns, strict=True))
-    return [UnorderedBag(c, received[c.columns[0]]) if c.monoid in BY_MONOID
-            else encode_lane(c, [received[sql] for sql in c.columns], decimal_of(c), stage.ansi)
+    return [UnorderedBag(c, received[c.columns[0]]) if c.monoid.bag
+            else encode_lane(c, [received[sql] for sql in c.columns], stage.ansi)
             for c in stage.components]
+
+
+def encode_lane(component: Component, columns: Sequence[pa.Array], ansi: bool) -> Lane:
+    """The lane of a component that folds."""
+    assert component.monoid.encode is not None
+    return component.monoid.encode(columns, decimal_of(component), ansi)
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,7 @@ def order_lanes(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag], order: 
             column = lane.column.take(pa.array(order))
             check_size(str(component), column, stage.max_bag_values)
             bags[name] = Bag.of(column)
-        made.append(BagLane(BY_MONOID[component.monoid], component.parameters, bags[name]))
+        made.append(BagLane(find_kernel(component.monoid), component.parameters, bags[name]))
     return made
 
 
@@ -192,7 +199,7 @@ def rows_of(stage: FinalStage, lanes: Sequence[Lane | UnorderedBag], size: int) 
 
 def is_rows(component: Component, lane: Lane | UnorderedBag, rows: np.ndarray) -> bool:
     """Whether a count equals the number of rows in every slice, so that it need not be folded or sent."""
-    return component.monoid == "count" and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
+    return component.monoid.counts and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
 
 
 def to_batch(stage: FinalStage, answers: WindowAnswers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],

@@ -1,7 +1,7 @@
 """Steps: the answers of windows that end within a span of time, out of slices that need not be equally long.
 
 Where `fold` goes along a whole line of cells, a stream wants a few new answers of every key: each is a pair of places
-among the slices, read off by an algorithm that serves any pair (`Bulk.read_line`).
+among the slices, which an algorithm reads off (`Algorithm.read`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.aggregates.monoid import State
+from weft.aggregates.monoids.lanes import Decoded, Lane
+from weft.aggregates.operation import State
 from weft.final.algorithms.base import Algorithm
-from weft.final.algorithms.bulk import Bulk, read_off
 from weft.final.algorithms.prefix import prefix
 from weft.final.bags import BagLane
 from weft.final.fold.dense import SENT, Slices, WindowAnswers, cut_by_marks
-from weft.final.fold.lanes import Decoded, Lane
 from weft.final.fold.layout import grids
 from weft.model.window import Window
 
@@ -129,10 +128,9 @@ def fold_span(steps: Steps, asked: Sequence[int], windows: Sequence[Window], pla
 
 def read_lane(lane: Lane, algorithm: Algorithm, low: np.ndarray, high: np.ndarray) -> State:
     """The folds of a lane over pairs of places, and last how many of the slices have a value, if some have none."""
-    assert isinstance(algorithm, Bulk)
     begin, end = int(low.min()), int(high.max())
-    folds = (algorithm.read_line or read_off(algorithm.slide_line))(
-        lane.monoid, tuple(a[begin:end] for a in lane.state), low - begin, high - begin)
+    line = tuple(a[begin:end] for a in lane.state)
+    folds = algorithm.read(lane.operation, line, (low - begin)[:, None], high - begin)
     if lane.valid is None:
         return folds
     valid = np.append(0, np.cumsum(lane.valid))

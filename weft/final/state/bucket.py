@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from weft.final.fold.partition import fold_columns
 from weft.final.fold.ragged import Span, fold_ragged
-from weft.final.state.form import SliceForm, from_bytes, merge_all, to_store
+from weft.final.state.form import SliceForm, merge_all, to_store
 from weft.final.state.history import Blob, BlobStore, HistoryLevels, readings
 from weft.final.state.open_slices import OpenSlices, SlicePiece
 from weft.model.stages import FinalStage
@@ -25,9 +25,9 @@ NEVER = -(2**63)
 
 @dataclass(frozen=True)
 class BucketPart:
-    """An answer stage of a node: its number in the stream, what it folds, and the columns of a slice that it reads."""
+    """An answer stage: its id, what it folds, and the places of the columns of a slice that it reads."""
 
-    number: int
+    id: str
     final: FinalStage
     columns: tuple[int, ...]
 
@@ -63,8 +63,8 @@ class Bucket:
         self.waiting = OpenSlices(node.form, store, kept.waiting if kept else ())
         self.over = self.waiting.advance(new, until)
 
-    def answers(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The answers of all windows that end now, each with the number of its part."""
+    def answers(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The answers of all windows that end now, each with the id of its part."""
         after = None if self.kept is None else self.kept.until
         tables = [] if self.over is None else [self.over]
         if after is not None:
@@ -77,7 +77,7 @@ class Bucket:
         for part in self.node.parts:
             read = [*columns[:head], *(columns[head + i] for i in part.columns)]
             for batch in fold_columns(part.final, read, folding):
-                yield part.number, batch
+                yield part.id, batch
 
     def past(self, after: int, until: int) -> Iterator[pa.Table]:
         """The kept slices and totals that windows ending now read."""
@@ -95,7 +95,7 @@ class Bucket:
         if blob not in self._held:
             there = self.kept is not None and blob.number <= self.node.levels.number(blob.level, self.kept.last)
             data = self.store.get(blob) if there else None
-            self._held[blob] = None if data is None else from_bytes(data)
+            self._held[blob] = None if data is None else self.node.form.load(data)
         return self._held[blob]
 
     def add(self, blob: Blob, table: pa.Table) -> None:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from weft.aggregates.component import Component
 from weft.final.fold.partition import number_keys, sort_order
-from weft.final.state.merge import merge_columns
 from weft.model.edges import Progression
 
 
@@ -18,7 +17,8 @@ from weft.model.edges import Progression
 class SliceForm:
     """Slices are `keys`, start, `marks` and values, in columns of this order, and time is `cut` at progressions.
 
-    `merging` says which values are a component's, so that slices can be merged; None where they cannot.
+    `merging` says which values are a component's, so that slices can be merged; None where they cannot. `names` are
+    the columns' names, by which they are found again in what was kept; they tell what a column holds.
     """
 
     keys: int
@@ -26,6 +26,12 @@ class SliceForm:
     cut: tuple[Progression, ...]
     merging: tuple[tuple[Component, tuple[int, ...]], ...] | None
     ansi: bool
+    names: tuple[str, ...] = ()
+
+    def load(self, data: bytes) -> pa.Table:
+        """Slices that were kept, in the order of this form's columns."""
+        table = from_bytes(data)
+        return table.select(self.names) if self.names else table
 
     @property
     def head(self) -> int:
@@ -64,7 +70,8 @@ def merge_by(form: SliceForm, table: pa.Table, by: Sequence[int]) -> pa.Table:
         return table
     made: dict[int, pa.Array] = {}
     for component, places in form.merging:
-        found = merge_columns(component, [columns[form.head + i] for i in places], order, first, form.ansi)
+        assert component.monoid.merge is not None
+        found = component.monoid.merge([columns[form.head + i] for i in places], order, first, form.ansi)
         if found is None:
             return table
         made |= dict(zip(places, found, strict=True))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from weft.final.state.form import SliceForm, from_bytes, merge_equal_starts, to_store
+from weft.final.state.form import SliceForm, merge_equal_starts, to_store
 from weft.final.state.history import WAITING, Blob, BlobStore
 
 # How many pieces of a kind are merged into one.
@@ -60,7 +60,7 @@ class OpenSlices:
         assert data is not None, f"{piece} of waiting slices is not in the store"
         self.store.remove(Blob(WAITING, piece.number))
         self.pieces.remove(piece)
-        return from_bytes(data)
+        return self.form.load(data)
 
     def put(self, table: pa.Table, until: int, tier: int = 0) -> None:
         """Keep slices as pieces, by how far their ends are from the watermark."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from weft.model.stages import AnswerStage, AskedQuery, FinalStage, PartialStage
+from weft.model.graph import Node, StageGraph
+from weft.model.stages import AnswerStage, AskedQuery, DeriveStage, FinalStage, PartialStage
 from weft.model.window import Window
 from weft.spark.stages.answer import run_answer
 from weft.spark.stages.final import run_final
 from weft.spark.stages.partial import derive_slices
-from weft.stages.build import ScanStages, narrow_final
+from weft.stages.build import narrow_final
 
 QUERY = "__weft_query"
 # What gives the slices of a partial stage that reads a source, and what looks at slices on their way.
-SlicesOf = Callable[[PartialStage], DataFrame]
+SlicesOf = Callable[[Node[PartialStage]], DataFrame]
 Watching = Callable[[DataFrame, PartialStage], DataFrame]
 
 
@@ -79,7 +80,7 @@ def string_array(names: Sequence[str]) -> Column:
 class Results(Mapping[str, DataFrame]):
     """A Spark DataFrame per query, made when it is asked for; slices are computed once and kept until `close`."""
 
-    def __init__(self, parts: tuple[AnswerPart, ...], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
+    def __init__(self, parts: Iterable[AnswerPart], report: tuple[dict, ...] = (), sources: tuple[dict, ...] = (),
                  check: Callable[[], None] = lambda: None):
         self._home = {asked.name: (part, asked) for part in parts for asked in part.stage.queries}
         self._kept: list[DataFrame] = []
@@ -123,18 +124,20 @@ def leave_unobserved(slices: DataFrame, stage: PartialStage) -> DataFrame:
     return slices
 
 
-def build_parts(scans: tuple[ScanStages, ...], slices_of: SlicesOf,
-                watch: Watching = leave_unobserved) -> tuple[AnswerPart, ...]:
-    """Every answer stage over the slices of its scan; `watch` may put something between slices and their readers."""
-    return tuple(part for scan in scans
-                 for part in build_scan_parts(scan, watch(slices_of(scan.partial), scan.partial), watch))
+def build_parts(graph: StageGraph, slices_of: SlicesOf,
+                watch: Watching = leave_unobserved) -> dict[str, AnswerPart]:
+    """Every answer stage over its slices, by its id; `watch` may put something between slices and their readers."""
+    slices: dict[str, DataFrame] = {}
+    for node in graph.slices:
+        found = slices_of(node) if not isinstance(node.stage, DeriveStage) else derive_slices(
+            slices[node.inputs[0]], node.stage)
+        slices[node.id] = watch(found, node.stage)
+    return {node.id: build_part(graph, node, slices) for node in graph.of(AnswerStage)}
 
 
-def build_scan_parts(scan: ScanStages, slices: DataFrame, watch: Watching,
-                     above: tuple[DataFrame, ...] = ()) -> Iterator[AnswerPart]:
-    """The answer stages over a scan's slices, and over those derived from them."""
-    for tree in scan.trees:
-        yield from (AnswerPart(slices, scan.partial, tree.final, stage, above) for stage in tree.answers)
-    for child in scan.derived:
-        made = watch(derive_slices(slices, child.partial), child.partial)
-        yield from build_scan_parts(child, made, watch, (*above, slices))
+def build_part(graph: StageGraph, node: Node[AnswerStage], slices: Mapping[str, DataFrame]) -> AnswerPart:
+    """An answer stage over its slices."""
+    read, final = graph.slices_of(node), graph[node.inputs[0]].stage
+    assert isinstance(final, FinalStage)
+    above = tuple(slices[other.id] for other in graph.above(read))
+    return AnswerPart(slices[read.id], read.stage, final, node.stage, above)

@@ -12,15 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
-from weft.aggregates.component import BAGS, GUARD
+from weft.aggregates.component import GUARD
 from weft.aggregates.defined import Definition
+from weft.aggregates.monoids import Monoid
 from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import BoundQuery
-from weft.spark.bind.functions import Functions
+from weft.spark.bind.functions import Functions, check_extension
 from weft.spark.session.settings import Settings
+from weft.spark.session.version import require_supported
 from weft.sql import Parsed
 from weft.sql.copied import copied_text
 from weft.sql.identity import Expressions
@@ -37,6 +39,7 @@ class Checker:
     """Sources as views of one Spark session, and what is already known about expressions over them."""
 
     def __init__(self, spark: SparkSession):
+        require_supported(spark)
         self.spark = spark
         self._views: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}
@@ -46,15 +49,24 @@ class Checker:
         self._functions = Functions(spark)
         self.settings = Settings(spark)
         self._sortable: set[str] = set()
+        self._extensions: dict[str, Aggregate] = {}
+        self._monoids: dict[str, Monoid] = {}
 
     @property
     def defined(self) -> dict[str, Aggregate]:
         """The user's aggregates as the SQL reader knows them, by lower-case name."""
-        return {name: definition.function for name, definition in self._functions.definitions.items()}
+        own = {name: definition.function for name, definition in self._functions.definitions.items()}
+        return own | self._extensions
 
     def define(self, definition: Definition) -> None:
         """Make a user's aggregate known to Spark by its name."""
         self._functions.add(definition)
+
+    def extend(self, aggregate: Aggregate) -> None:
+        """Let Weft run a function that Spark has and Weft does not."""
+        for name in aggregate.names:
+            check_extension(self.spark, name, self.defined)
+        self._extensions |= {name.lower(): aggregate for name in aggregate.names}
 
     def register(self, name: str, frame: DataFrame) -> None:
         """Make a source known to Spark under a name that nobody else uses."""
@@ -103,9 +115,10 @@ class Checker:
             replace(query, outputs=named),
             types[query.time],
             tuple(types[key] for key in query.keys),
-            tuple(lower_call(query, call, types, self.defined) for call in query.calls),
+            tuple(lower_call(query, call, types, self.defined, self.identity) for call in query.calls),
             self._expressions.is_risky(query),
         )
+        refuse_namesakes(bound, self._monoids)
         if query.window.counts_rows:
             self._require_order(query)
             bound = bind_row_window(bound, self._functions.call_text)
@@ -174,7 +187,8 @@ def plain_type(kind: str) -> str:
     return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
 
 
-def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate]) -> Lowered:
+def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate],
+               canonical: Callable[[str, str], str]) -> Lowered:
     """The call as components, or a refusal of its argument's type."""
     aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
@@ -189,8 +203,17 @@ def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping
     except UnsupportedType as error:
         reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
-    pairs = zip(lowered.components, guarded.components, strict=True)
-    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts) for c, g in pairs))
+    meant = aggregate.lower(*canonical_call(query.source, call, types, canonical))
+    trios = zip(lowered.components, guarded.components, meant.components, strict=True)
+    return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts, meanings=m.columns)
+                                             for c, g, m in trios))
+
+
+def canonical_call(source: str, call: Call, types: dict[str, str],
+                   canonical: Callable[[str, str], str]) -> tuple[tuple[Argument, ...], str]:
+    """The arguments and the filter of a call in canonical form: the same for calls that mean the same."""
+    only = f" FILTER (WHERE {canonical(source, call.filter)})" if call.filter else ""
+    return tuple(Argument(canonical(source, a), types[a]) for a in call.args), only
 
 
 def bind_row_window(bound: BoundQuery, call_text: Callable[[Call], str]) -> BoundQuery:
@@ -201,11 +224,20 @@ def bind_row_window(bound: BoundQuery, call_text: Callable[[Call], str]) -> Boun
     return replace(bound, query=replace(query, native=native), times=times if asked else UNASKED)
 
 
+def refuse_namesakes(bound: BoundQuery, known: dict[str, Monoid]) -> None:
+    """Refuse a monoid that bears the name of another one: components of one name are shared."""
+    for monoid in (component.monoid for component in bound.components):
+        other = known.setdefault(monoid.name, monoid)
+        if other is not monoid and not (monoid.made_by and monoid.made_by == other.made_by):
+            raise RefusedError(bound.query.name, f"there are two monoids of the name '{monoid}'.", place=Place(1, 1),
+                               hint="Make a monoid once, and give each a name of its own.")
+
+
 def refuse_large(bound: BoundQuery, found: Statistics | None, most: int) -> None:
     """Refuse a query that keeps all values of keys which, as measured, have more of them than a worker may hold."""
     held = found.rows / found.keys if found else 0.0
     for component in bound.components:
-        if held > most and component.monoid in BAGS and "FILTER (WHERE" not in component.columns[0]:
+        if held > most and component.monoid.keeps_rows and "FILTER (WHERE" not in component.columns[0]:
             name = bound.query.name
             reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
                       f"{most:,} (max_bag_values).")

@@ -18,13 +18,16 @@ from weft.aggregates.alike import equal, plain, shown, value_at
 from weft.aggregates.base import Argument
 from weft.aggregates.defined import Definition, collected, lower_defined
 from weft.aggregates.laws import ROUNDING
-from weft.aggregates.monoid import MONOIDS, State
+from weft.aggregates.monoids import MONOIDS
+from weft.aggregates.operation import State
 from weft.errors import AggregateError
 from weft.model.query import CALL, KEY, WINDOW, Call, Query
+from weft.spark.session.version import USER_AGGREGATES, find_lack
 from weft.spark.stages.final import type_named
 from weft.sql.render import SOURCE, can_be_called, quoted, window_call
 
-ARROW_UDF: Any = F.arrow_udf  # its stubs do not know that a function's own type hints tell what kind it is
+# Its stubs do not know that a function's own type hints tell what kind it is, and PySpark 4.0 has none.
+ARROW_UDF: Any = getattr(F, "arrow_udf", None)
 # Whose aggregate a session calls by a name: several looms of one session may define the same name.
 OWNERS: WeakKeyDictionary[SparkSession, dict[str, Definition]] = WeakKeyDictionary()
 
@@ -39,6 +42,8 @@ class Functions:
 
     def add(self, definition: Definition) -> None:
         """Make an aggregate known by its name, and by another name over lists of rows."""
+        if lack := find_lack(USER_AGGREGATES):
+            raise AggregateError(definition.name, lack, USER_AGGREGATES.instead)
         self.definitions[definition.name] = definition
         over_lists = f"weft_{uuid4().hex}"
         self.spark.udf.register(over_lists, ARROW_UDF(over_each_list(definition), type_named(definition.returns)))
@@ -116,8 +121,8 @@ def fold_rows(definition: Definition, columns: Sequence[pa.Array]) -> State:
     kept = [column.filter(pa.array(valid)).cast(kind)
             for column, kind in zip(columns, definition.arguments, strict=True)]
     if not valid.any():
-        return definition.monoid.empty(definition.types, 1)
-    return definition.monoid.reduce_runs(definition.state_of(kept), np.array([0]))
+        return definition.operation.empty(definition.types, 1)
+    return definition.operation.reduce_runs(definition.state_of(kept), np.array([0]))
 
 
 def check_name(spark: SparkSession, definition: Definition, defined: Mapping[str, Aggregate]) -> None:
@@ -127,10 +132,19 @@ def check_name(spark: SparkSession, definition: Definition, defined: Mapping[str
         raise AggregateError(name, "there is already an aggregate of this name.", "Choose another name.")
     if not can_be_called(name) or name.startswith("__"):
         raise AggregateError(name, "SQL cannot call a function of this name.", "Choose another name.")
-    taken = find(name) or any(name in (monoid.name, f"{monoid.name}_by") for monoid in MONOIDS)
+    taken = find(name) or any(name == monoid.name for monoid in MONOIDS)
     owned = name in OWNERS.get(spark, {})
     if taken or (not owned and spark.catalog.functionExists(name)):
         raise AggregateError(name, "Spark or Weft has a function of this name.", "Choose another name.")
+
+
+def check_extension(spark: SparkSession, name: str, defined: Mapping[str, Aggregate]) -> None:
+    """Raises where a function is there already, or is none of Spark's, whose answers Weft's must equal."""
+    if find(name) or name.lower() in defined:
+        raise AggregateError(name, "there is already an aggregate of this name.", "Choose another name.")
+    if not can_be_called(name) or not spark.catalog.functionExists(name):
+        raise AggregateError(name, "Spark has no function of this name, so nothing says what its answers are.",
+                             "Register it with spark.udf, or derive it from weft.UserAggregate.")
 
 
 def check_partials(spark: SparkSession, definition: Definition, columns: Sequence[pa.Array]) -> None:

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from weft.errors import RunError
 from weft.io.sources import Files
+from weft.model.graph import Node
 from weft.model.stages import PartialStage
 
-FORMAT = 1  # raise it when the same stage comes to give other slices, so that kept ones are made anew
+FORMAT = 2  # raise it when the same stage comes to give other slices, so that kept ones are made anew
 # Settings that change how Spark works and not what it finds. All others count.
 HARMLESS = tuple(f"spark.sql.{name}" for name in (
     "adaptive.", "artifact.", "autoBroadcastJoinThreshold", "catalogImplementation", "codegen.", "event",
@@ -22,14 +23,9 @@ HARMLESS = tuple(f"spark.sql.{name}" for name in (
 ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 
 
-def fingerprint(stage: PartialStage, files: Files, schema: str, settings: dict[str, str]) -> str:
-    """The text that two stages share if their slices differ in nothing but columns.
-
-    The order of predicates matters where slices are marked with their numbers.
-    """
-    predicates = list(stage.predicates) if stage.marks else sorted(stage.predicates, key=str)
-    parts = [FORMAT, files.path, files.format, files.options, schema, predicates, stage.time, stage.time_type,
-             stage.keys, stage.key_types, sorted(stage.progressions), stage.sharing, settings]
+def fingerprint(node: Node[PartialStage], files: Files, schema: str, settings: dict[str, str]) -> str:
+    """The text that two nodes share if their slices differ in nothing but columns."""
+    parts = [FORMAT, files.path, files.format, files.options, schema, node.meaning, settings]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

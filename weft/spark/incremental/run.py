@@ -26,6 +26,7 @@ from weft.catalog.slice_caches import (
 )
 from weft.errors import RunError
 from weft.io.listing import listed_files, to_disk
+from weft.model.graph import Node
 from weft.model.stages import PartialStage
 from weft.spark.incremental.fingerprint import answer_settings, fingerprint, own_functions, refuse_own_functions
 from weft.spark.incremental.slice_cache import (
@@ -77,21 +78,22 @@ class SliceReader:
         """Per source: files, new files, seconds, and why it was read anew, if it was."""
         return tuple(reading.to_dict(name) for name, reading in self._readings.items())
 
-    def slices(self, stage: PartialStage) -> DataFrame:
+    def slices(self, node: Node[PartialStage]) -> DataFrame:
         """The slices of a stage over all files that the source has."""
+        stage = node.stage
         refuse_own_functions(stage, self._own)
         began = time.perf_counter()
         for _ in range(TRIES):
-            found = self._attempt(stage)
+            found = self._attempt(node)
             if found is not None:
                 self._readings[stage.source].seconds += time.perf_counter() - began
                 return found
         raise RunError(f"other runs keep changing what is kept of source '{stage.source}': run again after them.")
 
-    def _attempt(self, stage: PartialStage, wider: bool = True) -> DataFrame | None:
+    def _attempt(self, node: Node[PartialStage], wider: bool = True) -> DataFrame | None:
         """The slices, or None where another process has changed the shelf meanwhile."""
-        snapshot = self._sources[stage.source]
-        mark = fingerprint(stage, snapshot.origin, snapshot.frame.schema.json(), self._settings)
+        stage, snapshot = node.stage, self._sources[node.stage.source]
+        mark = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
         shelf = take_slice_cache(self._catalog, mark, wanted, wider)
         whole = caching_stage(stage, shelf.columns)
@@ -100,13 +102,13 @@ class SliceReader:
         except PySparkException:
             if len(shelf.columns) == len(wanted):
                 raise
-            return self._attempt(stage, wider=False)  # the error may be one of a column that nobody asks for now
+            return self._attempt(node, wider=False)  # the error may be one of a column that nobody asks for now
         if filled is None:
             return None
         schema = run_partial(snapshot.frame, whole).schema
         if len(filled.generations) > MOST:
             filled = self._compacted(filled, whole, schema)
-        return select_slices(self._read(filled, schema), filled.columns, stage)
+        return select_slices(self._read(filled, schema), stage)
 
     def _filled(self, shelf: SliceCache, stage: PartialStage, snapshot: Snapshot) -> SliceCache | None:
         """The shelf with slices of every file of the source; None where others have changed it meanwhile."""

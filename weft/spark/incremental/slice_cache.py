@@ -18,9 +18,10 @@ from weft.aggregates.component import merging
 from weft.catalog.database import Catalog
 from weft.catalog.slice_caches import LEASE, expired_generations, forget_generation, known_columns
 from weft.errors import RunError
+from weft.model.graph import digest
 from weft.model.stages import Column, PartialStage
 from weft.spark.session.session import temporary_settings
-from weft.spark.stages.partial import SLICE, aggregate_columns
+from weft.spark.stages.partial import SLICE
 
 # A slice must come back as it went, whatever the session writes and reads for itself.
 EXACT = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -34,18 +35,24 @@ GENERATION = re.compile(r"[0-9a-f]{32}")
 def caching_stage(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
     """The stage that makes the columns of a shelf, which may have more than are asked for, in their order."""
     asked = {column.sql: column for column in stage.columns}
-    return replace(stage, columns=tuple(asked.get(sql, Column(sql, None, sql)) for sql in texts))
+    return replace(stage, columns=tuple(asked.get(sql, Column(sql, None, sql, ""))._replace(name=cached_name(sql))
+                                        for sql in texts))
 
 
-def select_slices(slices: DataFrame, texts: Sequence[str], stage: PartialStage) -> DataFrame:
+def cached_name(sql: str) -> str:
+    """The name of a column in the cache: columns of one name are computed alike."""
+    return f"p_{digest(sql)}"
+
+
+def select_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
     """Kept slices as the stage itself would give them."""
-    places = (texts.index(column.sql) for column in stage.columns)
-    return slices.select(*key_names(stage), *(F.col(f"p{place}").alias(f"p{i}") for i, place in enumerate(places)))
+    values = (F.col(cached_name(column.sql)).alias(column.name) for column in stage.columns)
+    return slices.select(*group_names(stage), *values)
 
 
-def key_names(stage: PartialStage) -> list[str]:
+def group_names(stage: PartialStage) -> list[str]:
     """The columns that tell slices apart."""
-    return [*(f"k{i}" for i in range(len(stage.keys))), SLICE, *(f"m{i}" for i in range(stage.marks))]
+    return [*stage.key_names, SLICE, *stage.mark_names]
 
 
 def merge_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
@@ -53,12 +60,11 @@ def merge_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
     merges = merging(stage.components)
     if merges is None or not all(column.plain in merges for column in stage.columns):
         return slices
-    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
-    values = []
-    for plain, number in place:
+    place, values = stage.place, []
+    for (plain, number), name in place.items():
         sql, read = merges[plain]
-        values.append(sql.format(*(place[column, number] for column in read)))
-    return slices.groupBy(*key_names(stage)).agg(*aggregate_columns(values))
+        values.append(F.expr(sql.format(*(place[column, number] for column in read))).alias(name))
+    return slices.groupBy(*group_names(stage)).agg(*values)
 
 
 def write_slices(spark: SparkSession, rows: DataFrame, folder: Path) -> None:

@@ -90,7 +90,7 @@ def component_values(index: int, component: Component) -> list[str]:
     at = [name if index == 0 and i == 0 else f"{name}[pos]" for i, name in enumerate(names)]
     if component == ROWS:
         return [f"{at[0]} AS {names[0]}"]
-    if component.monoid == "count":
+    if component.monoid.counts:
         return [f"IF({names[0]} IS NULL, {value_column(0, 'value')}, {at[0]}) AS {names[0]}"]
     mark = value_column(index, "mark")
     return [f"IF({mark} = 1, {value}, {missing_value(component, mark)}) AS {name}"
@@ -98,7 +98,7 @@ def component_values(index: int, component: Component) -> list[str]:
 
 
 def missing_value(component: Component, mark: str) -> str:
-    """NULL, or for sums what makes Spark raise its own overflow error where the mark is 2."""
-    if component.monoid not in ("add", "mean") or component.type == "double":
+    """NULL, or what makes Spark raise its own overflow error where the mark is 2 and answers may overflow."""
+    if not component.monoid.overflows(component.type):
         return "NULL"
     return f"IF({mark} = 0, NULL, CAST(9223372036854775807L + {mark} AS {component.type}))"

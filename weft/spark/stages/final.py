@@ -16,20 +16,17 @@ from weft.model.stages import FinalStage, PartialStage
 from weft.spark.stages.partial import SLICE, partition_by_key
 from weft.stages.build import value_column
 
-LENDING = ("min", "max", "min_by", "max_by", "bit_and", "bit_or", "bit_xor", "list", "set")
-
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
-    """The answers of a final stage: `w`, keys, `first`, `slide`, `range`, `starts`, then arrays per component."""
-    keys = [f"k{i}" for i in range(final.keys)]
+    """The answers of a final stage: `w`, keys `k0 …`, `first`, `slide`, `range`, `starts`, arrays per component."""
     numbers: list[int | None] = [None]
     if final.predicates and not final.marks:
         numbers = [number for number, _ in final.predicates]
-    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(stage.columns)}
+    place = stage.place
     wanted = [(sql, number) for number in numbers for sql in columns_for(final)]
     read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
-    marks = [f"m{i}" for i in range(final.marks)]
-    placed = partition_by_key(slices.select(*keys, SLICE, *marks, *read), len(keys))
+    sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
+    placed = partition_by_key(sent, stage.key_names)
     types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
     return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
 
@@ -38,7 +35,8 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
                   types: Mapping[str, DataType]) -> StructType:
     """The wire format. Arrays hold no nulls: checking each element for null costs more than sending it."""
     longs = ArrayType(LongType(), containsNull=False)
-    fields = [StructField("w", IntegerType(), False), *(slices[f"k{i}"] for i in range(final.keys))]
+    keys = [rename_field(slices[name], f"k{i}") for i, name in enumerate(stage.key_names)]
+    fields = [StructField("w", IntegerType(), False), *keys]
     if final.predicates:
         fields.append(StructField(f"k{len(stage.keys)}", IntegerType(), False))
     fields += [StructField(name, LongType(), False) for name in ("first", "slide", "range")]
@@ -48,9 +46,14 @@ def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,
     return StructType(fields)
 
 
+def rename_field(field: StructField, name: str) -> StructField:
+    """A field under another name."""
+    return StructField(name, field.dataType, field.nullable)
+
+
 def value_type(component: Component, types: Mapping[str, DataType]) -> DataType:
     """The type of a component's answers: that of the slices where a slice lends its value, else the component's."""
-    return types[component.columns[0]] if component.monoid in LENDING else type_named(component.type)
+    return types[component.columns[0]] if component.monoid.lends else type_named(component.type)
 
 
 def type_named(kind: str) -> DataType:
@@ -61,8 +64,7 @@ def type_named(kind: str) -> DataType:
 def component_fields(index: int, component: Component, value: DataType) -> list[StructField]:
     """A component's arrays: its fields, and a mark if it may be null. A count that equals the rows is not sent."""
     kind = ArrayType(value, containsNull=not component.fixed_width)
-    elided = component.monoid == "count"
-    fields = [StructField(value_column(index, field), kind, elided) for field in component.fields]
+    fields = [StructField(value_column(index, field), kind, component.monoid.counts) for field in component.fields]
     if component.nullable:
         fields.append(StructField(value_column(index, "mark"), ByteType(), False))
     return fields

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from weft.model.marks import Scale
-from weft.model.stages import PartialStage
+from weft.model.stages import DeriveStage, PartialStage
 from weft.slicing import slice_start
 from weft.spark.stages.number_rows import NUMBER, number_rows
 
@@ -32,7 +32,7 @@ def to_micros(time: str, kind: str) -> str:
 
 
 def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
-    """Slices: keys `k0 …`, `slice`, marks `m0 …` if the stage has any, then its columns `p0 …`."""
+    """Slices: keys, `slice`, marks if the stage has any, then its columns, under the names that the stage gives."""
     rows = source.where(f"({stage.time}) IS NOT NULL")
     return aggregate_slices(number_rows(rows, stage) if stage.counts_rows else filter_rows(rows, stage), stage)
 
@@ -40,7 +40,7 @@ def run_partial(source: DataFrame, stage: PartialStage) -> DataFrame:
 def aggregate_slices(rows: DataFrame, stage: PartialStage) -> DataFrame:
     """The slices of rows that are marked or numbered as the stage says."""
     return rows.groupBy(*key_columns(stage), slice_start_column(stage),
-                        *mark_columns(stage)).agg(*aggregate_columns(c.sql for c in stage.columns))
+                        *mark_columns(stage)).agg(*aggregate_columns(stage))
 
 
 def filter_rows(rows: DataFrame, stage: PartialStage) -> DataFrame:
@@ -72,24 +72,23 @@ def any_of(predicates: Iterable[str | None]) -> str:
 
 
 def mark_columns(stage: PartialStage) -> list[Column]:
-    """The marks, `m0 …`."""
-    return [F.col(MARK.format(i)).alias(f"m{i}") for i in range(stage.marks)]
+    """The marks."""
+    return [F.col(MARK.format(i)).alias(name) for i, name in enumerate(stage.mark_names)]
 
 
-def derive_slices(slices: DataFrame, stage: PartialStage) -> DataFrame:
-    """The slices of a stage out of its parent's: fewer keys, and time cut less finely."""
-    assert stage.parent is not None
-    keys = [F.col(f"k{stage.parent.keys.index(key)}").alias(f"k{i}") for i, key in enumerate(stage.keys)]
+def derive_slices(slices: DataFrame, stage: DeriveStage) -> DataFrame:
+    """The slices of a stage out of others: fewer keys, and time cut less finely."""
     start = F.expr(slice_start(SLICE, stage.progressions)).alias(SLICE)
-    marks, values = [F.col(f"m{i}") for i in range(stage.marks)], aggregate_columns(c.sql for c in stage.columns)
+    groups: list[Column | str] = [*stage.key_names, start, *stage.mark_names]
+    values = aggregate_columns(stage)
     if not stage.merged:  # the workers do
-        return slices.select(*keys, start, *marks, *values)
-    return slices.groupBy(*keys, start, *marks).agg(*values)
+        return slices.select(*groups, *values)
+    return slices.groupBy(*groups).agg(*values)
 
 
 def key_columns(stage: PartialStage) -> list[Column]:
-    """The keys, `k0 …`."""
-    return [F.expr(sql).alias(f"k{i}") for i, sql in enumerate(stage.keys)]
+    """The keys."""
+    return [F.expr(sql).alias(name) for sql, name in zip(stage.keys, stage.key_names, strict=True)]
 
 
 def slice_start_column(stage: PartialStage) -> Column:
@@ -98,9 +97,9 @@ def slice_start_column(stage: PartialStage) -> Column:
     return F.expr(slice_start(place, stage.progressions)).alias(SLICE)
 
 
-def aggregate_columns(texts: Iterable[str]) -> list[Column]:
-    """Aggregates, `p0 …`."""
-    return [F.expr(sql).alias(f"p{i}") for i, sql in enumerate(texts)]
+def aggregate_columns(stage: PartialStage) -> list[Column]:
+    """The columns of slices as they are computed."""
+    return [F.expr(column.sql).alias(column.name) for column in stage.columns]
 
 
 def mark_rows(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
@@ -137,6 +136,6 @@ def place_on_scale(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
     return rows.withColumn(at, F.expr(f"CAST({found} AS BIGINT)"))
 
 
-def partition_by_key(slices: DataFrame, keys: int) -> DataFrame:
+def partition_by_key(slices: DataFrame, keys: Sequence[str]) -> DataFrame:
     """All slices of a key in one partition, as the final stage takes them."""
-    return slices.repartition(*(f"k{i}" for i in range(keys))) if keys else slices.repartition(1)
+    return slices.repartition(*keys) if keys else slices.repartition(1)

@@ -69,9 +69,9 @@ def is_countable(partial: PartialStage) -> bool:
 
 def count_columns(partial: PartialStage) -> Iterator[Column]:
     """What is counted for each predicate, by the names of `NAMES`."""
-    place = {(c.plain, c.predicate): f"p{i}" for i, c in enumerate(partial.columns)}
+    place = partial.place
     # Of a hash, not of a struct: that takes a fifth of the time.
-    keys = F.xxhash64(*(f"k{i}" for i in range(len(partial.keys)))) if partial.keys else F.lit(1)
+    keys = F.xxhash64(*partial.key_names) if partial.keys else F.lit(1)
     for number in predicate_numbers(partial):
         rows = place.get((ROWS.columns[0], number if partial.numbered else None))
         some = F.col(rows) > 0 if partial.numbered and rows else F.lit(True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +15,11 @@ from weft.final.fold.partition import columns_for
 from weft.final.state.bucket import BucketGrouping, BucketPart
 from weft.final.state.form import SliceForm, to_bytes
 from weft.final.state.history import levels_for
-from weft.final.state.merge import is_mergeable
+from weft.model.graph import Node, StageGraph
 from weft.model.stages import FinalStage, PartialStage
 from weft.spark.session.connect import prepare_callback
 from weft.spark.stages.partial import SLICE
-from weft.stages.build import ScanStages, for_stream, narrow_final
+from weft.stages.build import for_stream, narrow_final
 
 BUCKET, SLICES = "__weft_bucket", "slices"
 PACKED = f"{BUCKET} int, {SLICES} binary"
@@ -29,41 +29,47 @@ MOST_BYTES = 1 << 26  # of rows that are packed together
 
 @dataclass(frozen=True)
 class BucketPlan:
-    """A grouping of a scan in a stream: where its keys and columns stand in the scan's slices, and its buckets."""
+    """A grouping of a scan in a stream: the names of its keys and columns in the scan's slices, and its buckets."""
 
     node: BucketGrouping
-    keys: tuple[int, ...]
-    columns: tuple[int, ...]
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
     buckets: tuple[int, ...]
 
 
-def plan_buckets(scan: ScanStages, partitions: int, ansi: bool) -> tuple[BucketPlan, ...]:
-    """The groupings of a scan that queries ask for, the scan's own and those derived from it, with parts numbered."""
-    asked = [stages for stages in scan.nodes if stages.trees]
-    ids = spread_bucket_ids(len(asked), partitions)
-    woven, number = [], 0
-    for stages, buckets in zip(asked, ids, strict=True):
-        woven.append(plan_grouping(scan.partial, stages, number, buckets, ansi))
-        number += len(woven[-1].node.parts)
-    return tuple(woven)
+def groupings_asked(scan: StageGraph) -> tuple[Node[PartialStage], ...]:
+    """The groupings of a scan that queries ask for, the scan's own and those derived from it."""
+    return tuple(node for node in scan.slices if scan.trees(node.id))
 
 
-def plan_grouping(root: PartialStage, stages: ScanStages, number: int, buckets: tuple[int, ...],
-                  ansi: bool) -> BucketPlan:
+def spread_buckets(scan: StageGraph, partitions: int) -> dict[str, tuple[int, ...]]:
+    """The buckets of each grouping of a new stream."""
+    asked = [node.id for node in groupings_asked(scan)]
+    return dict(zip(asked, spread_bucket_ids(len(asked), partitions), strict=True))
+
+
+def plan_buckets(scan: StageGraph, buckets: Mapping[str, Sequence[int]], ansi: bool) -> tuple[BucketPlan, ...]:
+    """What is done in the buckets of each grouping."""
+    return tuple(plan_grouping(scan, node, tuple(buckets[node.id]), ansi) for node in groupings_asked(scan))
+
+
+def plan_grouping(scan: StageGraph, node: Node[PartialStage], buckets: tuple[int, ...], ansi: bool) -> BucketPlan:
     """One grouping over the slices of the scan that feeds it."""
-    finals = [narrow_final(for_stream(tree.final), stage) for tree in stages.trees for stage in tree.answers]
+    root = scan.root.stage
+    finals = {answer.id: narrow_final(for_stream(tree.stage), answer.stage)
+              for tree in scan.trees(node.id) for answer in scan.answers(tree.id)}
     place = {(column.plain, column.predicate): i for i, column in enumerate(root.columns)}
-    read = [[place[column] for column in columns_read(final)] for final in finals]
-    needed = sorted({i for each in read for i in each})
-    parts = tuple(BucketPart(number + i, final, tuple(map(needed.index, each)))
-                  for i, (final, each) in enumerate(zip(finals, read, strict=True)))
-    merging = merge_components(root, [c for final in finals for c in final.components], needed)
-    windows = tuple(sorted({w for final in finals for w in final.windows}))
+    read = {id: [place[column] for column in columns_read(final)] for id, final in finals.items()}
+    needed = sorted({i for each in read.values() for i in each})
+    parts = tuple(BucketPart(id, final, tuple(map(needed.index, read[id]))) for id, final in finals.items())
+    merging = merge_components(root, [c for final in finals.values() for c in final.components], needed)
+    windows = tuple(sorted({w for final in finals.values() for w in final.windows}))
     lag = min(period for _, period in root.progressions)
-    form = SliceForm(len(stages.partial.keys), root.marks, root.progressions, merging, ansi)
-    node = BucketGrouping(form, windows, levels_for(windows, lag, merging is not None), parts)
-    keys = tuple(root.keys.index(key) for key in stages.partial.keys)
-    return BucketPlan(node, keys, tuple(needed), buckets)
+    columns = tuple(root.columns[i].name for i in needed)
+    names = (*node.stage.key_names, SLICE, *root.mark_names, *columns)
+    form = SliceForm(len(node.stage.keys), root.marks, root.progressions, merging, ansi, names)
+    grouping = BucketGrouping(form, windows, levels_for(windows, lag, merging is not None), parts)
+    return BucketPlan(grouping, node.stage.key_names, columns, buckets)
 
 
 def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
@@ -75,7 +81,7 @@ def columns_read(final: FinalStage) -> list[tuple[str, int | None]]:
 def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
     """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
     place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
-    if not all(map(is_mergeable, components)):
+    if not all(c.monoid.merge for c in components):
         return None
     numbers = dict.fromkeys(number for _, number in place)
     found = tuple((c, tuple(place[sql, number] for sql in c.columns))
@@ -115,9 +121,9 @@ def rotate_left(value: int, by: int) -> int:
 
 def bucket_slices(slices: DataFrame, woven: Sequence[BucketPlan]) -> DataFrame:
     """The slices with their bucket, once for each grouping, packed into few rows."""
-    chosen = [bucket_column([f"k{i}" for i in each.keys], each.buckets) for each in woven]
+    chosen = [bucket_column(each.keys, each.buckets) for each in woven]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
-    values = [name for name in slices.columns if name[0] in "kmp" and name[1:].isdigit()]
+    values = list(dict.fromkeys(name for each in woven for name in each.node.form.names if name != SLICE))
     packer = prepare_callback(slices.sparkSession, Packer(tuple(woven)))
     return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
@@ -176,9 +182,7 @@ def pack_bucket(bucket: int, table: pa.Table) -> pa.RecordBatch:
 
 def select_columns(table: pa.Table, woven: BucketPlan) -> pa.Table:
     """The columns of the slices that a grouping keeps, in its order and for any session's zone."""
-    names = [*(f"k{i}" for i in woven.keys), SLICE, *(f"m{i}" for i in range(woven.node.form.marks)),
-             *(f"p{i}" for i in woven.columns)]
-    return to_utc(table.select(names))
+    return to_utc(table.select(woven.node.form.names))
 
 
 def to_utc(rows: pa.Table) -> pa.Table:

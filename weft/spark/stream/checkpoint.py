@@ -11,24 +11,26 @@ from uuid import uuid4
 
 from weft.errors import RunError
 from weft.io.files import list_entries, open_filesystem, read_json, write_json
+from weft.model.graph import StageGraph
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.query import Query
-from weft.model.stages import PartialStage
+from weft.model.window import Window
 from weft.model.workload import BoundQuery
+from weft.spark.stream.buckets import groupings_asked, spread_buckets
 from weft.spark.stream.partial import is_cut_in_workers
 from weft.spark.stream.surroundings import StreamEnvironment
 from weft.spark.write.owned import LITTER
-from weft.stages.build import ScanStages
 
-PAGE, VERSION = "weft.json", 3
+PAGE, VERSION = "weft.json", 4
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]
+ScanState = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a stream was started with: `queries` are digests of what each asks, `scans` nest their names, `shapes` say
-    what the state of each scan holds, and `around` is what else decides its answers."""
+    """What a stream was started with: `queries` are digests of what each asks, `scans` nest their names, `around` is
+    what else decides its answers, and `state` says by the id of each scan's slices what Spark keeps of them."""
 
     identity: str
     partitions: int
@@ -36,16 +38,17 @@ class Checkpoint:
     queries: Mapping[str, str]
     delays: Mapping[str, int]
     scans: Sequence[Mapping[str, Any]]
-    shapes: Sequence[str]
+    state: Mapping[str, ScanState]
     around: StreamEnvironment
 
     @staticmethod
-    def new(plan: SharedPlan, stages: tuple[ScanStages, ...], partitions: int, delays: Mapping[str, int],
+    def new(plan: SharedPlan, stages: StageGraph, partitions: int, delays: Mapping[str, int],
             around: StreamEnvironment, identity: Identity) -> Checkpoint:
         """The page of a stream that starts."""
         return Checkpoint(uuid4().hex, partitions, plan.optimizer,
                           {b.query.name: meaning_of(b.query, identity) for b in plan.queries}, delays,
-                          [nest_scan(scan) for scan in plan.scans], [state_digest(scan, identity) for scan in stages],
+                          [nest_scan(scan) for scan in plan.scans],
+                          {scan.root.id: state_of(scan, spread_buckets(scan, partitions)) for scan in stages.scans},
                           around)
 
     def plan(self, workload: Sequence[BoundQuery]) -> SharedPlan:
@@ -69,16 +72,21 @@ class Checkpoint:
                            "these ones a checkpoint and a sink of their own.")
 
     def carried_on(self, path: str, around: StreamEnvironment, workload: Sequence[BoundQuery],
-                   stages: tuple[ScanStages, ...],
-                   identity: Identity) -> Checkpoint:
+                   stages: StageGraph) -> Checkpoint:
         """The page of a start from here; raises where what surrounds it would change answers, or its state differs."""
         self.around.require_same(path, around, [bound.time_type for bound in workload])
-        self.require_shapes(path, stages, identity)
+        self.require_state(path, stages)
         return replace(self, around=replace(self.around, sink=self.around.sink or around.sink))
 
-    def require_shapes(self, path: str, stages: tuple[ScanStages, ...], identity: Identity) -> None:
+    def buckets(self, scan: StageGraph) -> dict[str, tuple[int, ...]]:
+        """The buckets of each grouping of a scan, by its id."""
+        return {id: tuple(grouping["buckets"]) for id, grouping in self.state[scan.root.id]["groupings"].items()}
+
+    def require_state(self, path: str, stages: StageGraph) -> None:
         """Raises where the same queries would keep another state than the checkpoint holds."""
-        if list(self.shapes) != [state_digest(scan, identity) for scan in stages]:
+        known = {root: {id: grouping["buckets"] for id, grouping in scan["groupings"].items()}
+                 for root, scan in self.state.items()}
+        if self.state != {s.root.id: state_of(s, known.get(s.root.id, {})) for s in stages.scans}:
             raise RunError(f"the checkpoint '{path}' was made by another version of Weft or over sources with other "
                            f"types, and its state cannot be read by this one: start with a new checkpoint.")
 
@@ -116,20 +124,22 @@ def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Sca
                 page.get("slicer", "pairs"))
 
 
-def state_digest(scan: ScanStages, identity: Identity) -> str:
-    """A digest of all that decides what the state of a scan holds."""
-    pages = [(partial_shape(s.partial, identity), [tree.final.windows for tree in s.trees]) for s in scan.nodes]
-    cut = not scan.partial.counts_rows and is_cut_in_workers(scan.partial)
-    return digest((cut, pages))
+def state_of(scan: StageGraph, buckets: Mapping[str, Sequence[int]]) -> ScanState:
+    """What Spark keeps of a scan: who cuts its slices, and by the id of each grouping its buckets, the names of its
+    columns, its windows, and a digest of the types that they have."""
+    root = scan.root.stage
+    cut = "workers" if not root.counts_rows and is_cut_in_workers(root) else "Spark"
+    return {"cut": cut, "groupings": {node.id: {
+        "buckets": list(buckets.get(node.id, ())),
+        "columns": list(node.holds),
+        "windows": sorted({list_window(w) for tree in scan.trees(node.id) for w in tree.stage.windows}),
+        "types": digest([(c.monoid.name, c.type, c.fields, c.parameters) for c in node.stage.components]),
+    } for node in groupings_asked(scan)}}
 
 
-def partial_shape(stage: PartialStage, identity: Identity) -> tuple:
-    """What decides the slices of a stage, with expressions by what they mean."""
-    form = partial(identity, stage.source)
-    components = [(c.monoid, c.type, c.fields, c.parameters, len(c.columns)) for c in stage.components]
-    return (stage.source, [p and form(p) for p in stage.predicates], form(stage.time), stage.time_type,
-            [form(key) for key in stage.keys], stage.key_types, stage.progressions, components,
-            [column.predicate for column in stage.columns], stage.sharing, [form(text) for text in stage.order])
+def list_window(window: Window) -> str:
+    """A window as a text for machines."""
+    return f"{window.range}/{window.slide}+{window.start} {window.unit}"
 
 
 def open_checkpoint(path: str) -> Checkpoint | None:

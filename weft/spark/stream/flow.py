@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from weft.io.arrivals import CORRUPT, DELAY, TIME, dead_letters, find_faults, keep_usable, validate_rows
+from weft.model.graph import StageGraph
 from weft.model.stages import AnswerStage, FinalStage, PartialStage
 from weft.slicing import slice_end, slice_start
 from weft.spark.batch.run import AnswerPart
@@ -20,7 +21,6 @@ from weft.spark.stream import unpack
 from weft.spark.stream.buckets import BucketPlan, bucket_slices, columns_read, plan_buckets
 from weft.spark.stream.partial import END, cut_in_workers, is_cut_in_workers, rows_as_slices
 from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
-from weft.stages.build import ScanStages
 
 START = "__weft_slice_start"  # stands beside the source's own columns
 # The names of what is observed of a trigger.
@@ -43,14 +43,14 @@ SETTINGS = {
 class TriggerPart(AnswerPart):
     """An answer stage over the answers of a trigger, which `slices` holds as bytes."""
 
-    number: int = 0
+    id: str = ""
     schema: StructType | None = None
 
     def wire(self, final: FinalStage) -> DataFrame:
         """The part's answers as arrays."""
         assert self.schema is not None
         pickle_by_value(unpack)
-        mine = self.slices.where((F.col(PART) == self.number) & F.col(ANSWERS).isNotNull())
+        mine = self.slices.where((F.col(PART) == self.id) & F.col(ANSWERS).isNotNull())
         return mine.select(ANSWERS).mapInArrow(unpack.unpack_answers, self.schema)
 
 
@@ -61,12 +61,12 @@ class ExpectedPart:
     partial: PartialStage
     final: FinalStage
     stage: AnswerStage
-    number: int
+    id: str
     schema: StructType
 
     def arrived(self, batch: DataFrame) -> TriggerPart:
         """The part over the answers of one trigger."""
-        return TriggerPart(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+        return TriggerPart(batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Flow:
     suspect: bool = False
 
 
-def build_flow(scan: ScanStages, source: DataFrame, delay: int, max_clock_skew: int | None, partitions: int,
-               ansi: bool) -> Flow:
+def build_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: int | None,
+               buckets: Mapping[str, Sequence[int]], ansi: bool) -> Flow:
     """A scan over a streaming source whose rows may be `delay` milliseconds late."""
-    stage = scan.partial
+    stage = scan.root.stage
     time = event_time_sql(stage)
     wrong = find_faults(source.columns, time, max_clock_skew)
-    woven = plan_buckets(scan, partitions, ansi)
+    woven = plan_buckets(scan, buckets, ansi)
     if is_cut_in_workers(stage):
         slices = rows_as_slices(validate_rows(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
         answers = fold_buckets(cut_in_workers(slices, stage, delay, woven, ansi), woven)
@@ -100,7 +100,7 @@ def build_flow(scan: ScanStages, source: DataFrame, delay: int, max_clock_skew: 
 
 def add_dead_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """The answers, and the dead letters that a second look at their source finds."""
-    dead = dead_letters(source, wrong).selectExpr(f"{DEAD_PART} AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
+    dead = dead_letters(source, wrong).selectExpr(f"'{DEAD_PART}' AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
                                                   f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
                                                   f"CAST(value AS BINARY) AS {ANSWERS}")
     return answers.union(dead)
@@ -131,47 +131,40 @@ def closed_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame
     end = F.expr(f"timestamp_micros({slice_end(time, stage.progressions)})").alias(END, metadata={DELAY: delay})
     cut = marked.select("*", start, end)
     groups = [*key_columns(stage), F.col(START).alias(SLICE), F.col(END), *mark_columns(stage)]
-    return cut.groupBy(*groups).agg(*aggregate_columns(c.sql for c in stage.columns))
+    return cut.groupBy(*groups).agg(*aggregate_columns(stage))
 
 
-def expected_parts(scan: ScanStages, woven: tuple[BucketPlan, ...], slices: DataFrame) -> tuple[ExpectedPart, ...]:
-    """The answer stages of a scan and of those derived from it, as they are numbered in its answers."""
-    listed = [(stages, tree, stage) for stages in scan.nodes for tree in stages.trees for stage in tree.answers]
-    numbered = [(each, part) for each in woven for part in each.node.parts]
-    place = {(column.plain, column.predicate): f"p{i}" for i, column in enumerate(scan.partial.columns)}
-    made = []
-    for (stages, tree, stage), (each, part) in zip(listed, numbered, strict=True):
+def expected_parts(scan: StageGraph, woven: tuple[BucketPlan, ...], slices: DataFrame) -> tuple[ExpectedPart, ...]:
+    """The answer stages of a scan and of those derived from it."""
+    place, made = scan.root.stage.place, []
+    for part in (part for each in woven for part in each.node.parts):
+        node = scan[part.id]
+        final, partial = scan[node.inputs[0]].stage, scan.slices_of(node).stage
         types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}
-        keys = StructType([rename_field(slices.schema[f"k{k}"], f"k{i}") for i, k in enumerate(each.keys)])
-        schema = answer_schema(keys, stages.partial, part.final, types)
-        made.append(ExpectedPart(stages.partial, tree.final, stage, part.number, schema))
+        schema = answer_schema(slices.schema, partial, part.final, types)
+        made.append(ExpectedPart(partial, final, node.stage, part.id, schema))  # type: ignore[arg-type]
     return tuple(made)
-
-
-def rename_field(field: StructField, name: str) -> StructField:
-    """A field under another name."""
-    return StructField(name, field.dataType, field.nullable)
 
 
 def count_labels(parts: tuple[ExpectedPart, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
     """What is counted: by name the queries whose answers it counts, and the condition of the rows that count them."""
-    found: dict[tuple[int, ...], list[str]] = {}
+    found: dict[tuple[str, int, int], list[str]] = {}
     for part in parts:
         windows = sorted({asked.window for asked in part.stage.queries})
         for asked in part.stage.queries:
-            found.setdefault((part.number, windows.index(asked.window), asked.predicate), []).append(asked.name)
+            found.setdefault((part.id, windows.index(asked.window), asked.predicate), []).append(asked.name)
     if len(found) > MOST_COUNTS:
-        return {f"a{part.number}": (tuple(a.name for a in part.stage.queries), f"{PART} = {part.number}")
+        return {f"a{part.id}": (tuple(a.name for a in part.stage.queries), f"{PART} = '{part.id}'")
                 for part in parts[:MOST_COUNTS]}
     return {f"a{part}_{window}_{number}": (tuple(names),
-                                           f"{PART} = {part} AND {WINDOW} = {window} AND {PREDICATE} = {number}")
+                                           f"{PART} = '{part}' AND {WINDOW} = {window} AND {PREDICATE} = {number}")
             for (part, window, number), names in found.items()}
 
 
 def observe_counts(answers: DataFrame, labels: dict[str, tuple[tuple[str, ...], str]]) -> DataFrame:
     """The answers, with their numbers and those of dead letters and late rows in the progress of every trigger."""
     counts = [count_column(name, test) for name, (_, test) in labels.items()]
-    lost = [count_column(name, f"{PART} = {part}") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
+    lost = [count_column(name, f"{PART} = '{part}'") for name, part in (("dead", DEAD_PART), ("late", LATE_PART))]
     return answers.observe(OBSERVED, *lost).observe(ANSWERED, *counts)
 
 

@@ -59,13 +59,12 @@ def find_merges(stage: PartialStage) -> tuple | None:
 
 
 def rows_as_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
-    """Each judged row as a slice of its own: keys `k0 …`, `slice`, marks `m0 …`, columns `p0 …`, what is in these, `v0
-    …`, and LETTER."""
+    """Each validated row as a slice of its own: keys, `slice`, marks, columns, what is in these, `v0 …`, and LETTER."""
     marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
-    keys = [F.expr(normalize_key(sql, kind)).alias(f"k{i}")
-            for i, (sql, kind) in enumerate(zip(stage.keys, stage.key_types, strict=True))]
+    keys = [F.expr(normalize_key(sql, kind)).alias(name)
+            for name, sql, kind in zip(stage.key_names, stage.keys, stage.key_types, strict=True)]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
-    columns = [F.expr(lift_sql(column.lift)).alias(f"p{i}") for i, column in enumerate(stage.columns)]
+    columns = [F.expr(lift_sql(column.lift)).alias(column.name) for column in stage.columns]
     values = [F.expr(sql).alias(name) for sql, name in worker_columns(stage).items()]
     return marked.select(*keys, start, *mark_columns(stage), *columns, *values, LETTER)
 
@@ -92,11 +91,12 @@ def normalize_key(sql: str, kind: str) -> str:
 def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[BucketPlan],
                    ansi: bool) -> DataFrame:
     """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
-    keys, marks = [f"k{i}" for i in range(len(stage.keys))], [f"m{i}" for i in range(stage.marks)]
-    form, names = SliceForm(len(keys), len(marks), stage.progressions, find_merges(stage), ansi), worker_columns(stage)
+    head, names = (*stage.key_names, SLICE, *stage.mark_names), worker_columns(stage)
+    form = SliceForm(len(stage.keys), stage.marks, stage.progressions, find_merges(stage), ansi,
+                     (*head, *(column.name for column in stage.columns)))
     places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
     cutter = prepare_callback(rows.sparkSession, PartialAggregator(tuple(woven), form, places))
-    made = rows.select(*keys, SLICE, *marks, *names.values(), LETTER).mapInArrow(cutter, CUT)
+    made = rows.select(*head, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
     return made.select(BUCKET, end, SLICES)
@@ -126,7 +126,7 @@ class PartialAggregator:
     @property
     def sums(self) -> set[int]:
         """Which values are sums of floating numbers."""
-        return {places[0] for c, places in self.form.merging or () if c.monoid == "add" and c.type == "double"}
+        return {places[0] for c, places in self.form.merging or () if c.monoid.starts_at_zero and c.type == "double"}
 
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
@@ -135,9 +135,8 @@ class PartialAggregator:
                   for name, counts in self.places]
         for i in self.sums:
             values[i] = pc.add(values[i], 0.0)
-        head = rows.column_names[: self.form.head]
-        return pa.table([*(rows.column(name) for name in head), *values],
-                        names=[*head, *(f"p{i}" for i in range(len(values)))])
+        head = self.form.names[: self.form.head]
+        return pa.table([*(rows.column(name) for name in head), *values], names=list(self.form.names))
 
 
 def count_present(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -153,7 +152,7 @@ def pack_dead_letters(letters: pa.Table) -> pa.RecordBatch:
 
 def pack_slices(slices: pa.Table, ends: np.ndarray, woven: BucketPlan) -> pa.RecordBatch:
     """The slices of a grouping, a row for each bucket and end."""
-    keys = [slices.column(f"k{i}").combine_chunks() for i in woven.keys]
+    keys = [slices.column(name).combine_chunks() for name in woven.keys]
     number = hash_keys(keys, slices.num_rows) % np.uint64(len(woven.buckets))
     home = np.array(woven.buckets, np.int32)[number.astype(np.int64)]
     order = np.lexsort((ends, home))

@@ -17,17 +17,17 @@ from weft.model.window import Window
 from weft.spark.stream.buckets import SLICES
 from weft.spark.stream.state import FRAME, LATE_PART, Sent, StateBlobs, TableBytes, timer_millis, to_frame
 
-ROWS_PART = -3  # stands for a part where rows are sent
+ROWS_PART = "rows"  # stands for a part where rows are sent
 UNSET = -1  # a timer; Spark's watermark begins at 0
 
 
 @dataclass(frozen=True)
 class CountPlan:
-    """What is counted: how many keys rows have, all windows, and the places among these of each part's windows."""
+    """What is counted: how many keys rows have, all windows, and by part the places among these of its windows."""
 
     keys: int
     windows: tuple[Window, ...]
-    parts: tuple[tuple[int, ...], ...]
+    parts: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class RowCountHandler:
@@ -69,7 +69,7 @@ def row_frames(found: CountedRows, rota: CountPlan) -> Iterator[pd.DataFrame]:
         if page.size > FRAME:
             yield to_frame(sent, page)
             sent, page = [], TableBytes()
-    sent += [(part, place, 0, found.ends[window]) for part, windows in enumerate(rota.parts)
+    sent += [(part, place, 0, found.ends[window]) for part, windows in rota.parts
              for place, window in enumerate(windows) if found.ends[window]]
     if found.late:
         sent.append((LATE_PART, None, None, found.late))

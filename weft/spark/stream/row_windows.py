@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,15 +13,17 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
+from weft.aggregates.monoids.sums import COUNT
 from weft.errors import RunError
 from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
 from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
+from weft.model.graph import StageGraph, digest
 from weft.model.query import CALL
 from weft.model.stages import AnswerStage, Column, FinalStage, PartialStage
 from weft.model.workload import BoundQuery
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.package_zip import pickle_by_value
-from weft.spark.stages.final import run_final
+from weft.spark.stages.final import rename_field, run_final
 from weft.spark.stages.number_rows import NEW, number_stream_rows, only_predicate
 from weft.spark.stages.partial import aggregate_slices, kept_above
 from weft.spark.stream import unpack
@@ -32,7 +34,6 @@ from weft.spark.stream.buckets import (
     pack_bucket,
     split_batches,
     split_by_bucket,
-    spread_bucket_ids,
     to_utc,
 )
 from weft.spark.stream.flow import (
@@ -42,17 +43,16 @@ from weft.spark.stream.flow import (
     add_dead_letters,
     event_time_sql,
     observe_flow,
-    rename_field,
 )
 from weft.spark.stream.partial import normalize_key
 from weft.spark.stream.row_counter import ROWS_PART, CountPlan, RowCountHandler
 from weft.spark.stream.state import ANSWERS, PART, apply_processor
-from weft.stages.build import ScanStages, TreeStages, final_stage, value_column
+from weft.stages.build import final_stage, value_column
 
 # How many shelves the keys of a bucket lie on: a trigger moves those only that got rows.
 SHELVES = 32
 # How many of a window's rows are new: those without one were told before.
-FRESHNESS = Component("count", (f"count(IF({NEW}, 1, NULL))",), "bigint")
+FRESHNESS = Component(COUNT, (f"count(IF({NEW}, 1, NULL))",), "bigint")
 
 
 @dataclass(frozen=True)
@@ -75,35 +75,36 @@ class ExpectedCountedPart(ExpectedPart):
 
     def arrived(self, batch: DataFrame) -> CountedPart:
         """The part over the rows of one trigger."""
-        return CountedPart(batch, self.partial, self.final, self.stage, number=self.number, schema=self.schema)
+        return CountedPart(batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
 
 
-def build_row_flow(scan: ScanStages, source: DataFrame, delay: int, max_clock_skew: int | None, partitions: int,
-                   ansi: bool) -> Flow:
+def build_row_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: int | None,
+                   buckets: Mapping[str, Sequence[int]], ansi: bool) -> Flow:
     """A scan whose windows count rows over a streaming source whose rows may be `delay` milliseconds late."""
-    stage, wrong = scan.partial, find_faults(source.columns, event_time_sql(scan.partial), max_clock_skew)
+    stage = scan.root.stage
+    wrong = find_faults(source.columns, event_time_sql(stage), max_clock_skew)
     rows = keep_usable(source, wrong).drop(CORRUPT)
     schema = StructType([*rows.schema.fields, *(StructField(name, LongType(), False) for name in (FIRST, LOW, FRESH))])
     timed = rows.withColumn(TIME, F.expr(event_time_sql(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = expected_row_parts(scan, schema)
-    found = bucket_rows(kept_above(timed, only_predicate(stage)), rows.columns, stage, partitions)
+    found = bucket_rows(kept_above(timed, only_predicate(stage)), rows.columns, stage, buckets[scan.root.id])
     return observe_flow(add_dead_letters(apply_processor(found, partial(RowCountHandler, make_count_plan(parts))),
                                          source, wrong), source, parts)
 
 
-def expected_row_parts(scan: ScanStages, schema: StructType) -> tuple[ExpectedCountedPart, ...]:
+def expected_row_parts(scan: StageGraph, schema: StructType) -> tuple[ExpectedCountedPart, ...]:
     """The answer stages of a scan, which tell of windows with a new row only."""
-    (stages,) = scan.nodes  # coarser keys number rows otherwise, so nothing is derived
-    root = replace(stages.partial, components=(*stages.partial.components, FRESHNESS),
-                   columns=(*stages.partial.columns, Column(FRESHNESS.columns[0], None, FRESHNESS.columns[0])))
-    listed = [(tree, stage) for tree in stages.trees for stage in tree.answers]
-    return tuple(ExpectedCountedPart(root, count_new_rows(tree), keep_new_windows(stage), number, schema)
-                 for number, (tree, stage) in enumerate(listed))
+    (node,) = scan.slices  # coarser keys number rows otherwise, so nothing is derived
+    sql = FRESHNESS.columns[0]
+    root = replace(node.stage, components=(*node.stage.components, FRESHNESS),
+                   columns=(*node.stage.columns, Column(sql, None, sql, f"p_{digest(sql)}")))
+    listed = [(tree.stage, answer) for tree in scan.trees(node.id) for answer in scan.answers(tree.id)]
+    return tuple(ExpectedCountedPart(root, count_new_rows(final), keep_new_windows(answer.stage), answer.id, schema)
+                 for final, answer in listed)
 
 
-def count_new_rows(tree: TreeStages) -> FinalStage:
+def count_new_rows(final: FinalStage) -> FinalStage:
     """The final stage of a tree with the number of new rows."""
-    final = tree.final
     made = final_stage(final.keys, final.windows, (*final.components, FRESHNESS), final.ansi, final.forced)
     return replace(made, max_bag_values=final.max_bag_values)
 
@@ -120,13 +121,13 @@ def make_count_plan(parts: tuple[ExpectedCountedPart, ...]) -> CountPlan:
     """What the parts need counted."""
     asked = [sorted({each.window for each in part.stage.queries}) for part in parts]
     windows = tuple(sorted({window for each in asked for window in each}))
-    return CountPlan(parts[0].final.keys, windows, tuple(tuple(map(windows.index, each)) for each in asked))
+    places = (tuple(map(windows.index, each)) for each in asked)
+    return CountPlan(parts[0].final.keys, windows, tuple(zip((part.id for part in parts), places, strict=True)))
 
 
-def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, partitions: int) -> DataFrame:
+def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, buckets: Sequence[int]) -> DataFrame:
     """The rows with their key and its bucket, packed into few."""
     keys = [KEY.format(i) for i in range(len(stage.keys))]
-    (buckets,) = spread_bucket_ids(1, partitions)
     named = rows.select(*(F.expr(normalize_key(sql, kind)).alias(name)
                           for name, sql, kind in zip(keys, stage.keys, stage.key_types, strict=True)),
                         F.expr(f"unix_micros({TIME})").alias(AT),

@@ -44,7 +44,7 @@ def deliver(expected: tuple[ExpectedPart, ...], outlet: StreamSink, dead: DeadLe
             return
         with cached_batch(batch, len(expected) > 1 or suspect):
             found = Observation()
-            lost = F.expr(f"coalesce(sum(IF({PART} = {DEAD_PART}, 1, 0)), 0)").alias("dead")
+            lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
             watched = batch.observe(found, lost)
             outlet(tuple(part.arrived(watched) for part in expected), number)
             if found.get["dead"]:
@@ -83,7 +83,7 @@ class MemberSink:
         self.sink, self.facts = sink, sink.facts
 
     def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
-        self.sink.write(PartAnswers(parts), number)
+        self.sink.write(PartAnswers(group_by_schema(parts)), number)
 
 
 class FileSink:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +15,7 @@ from weft.io.arrivals import StreamInput
 from weft.io.formats import absolute
 from weft.io.java import Py4JError, spark_reason
 from weft.io.sinks import AnswerSink, MemorySink
+from weft.model.graph import StageGraph
 from weft.model.plan import SharedPlan
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.session import temporary_settings
@@ -25,7 +26,6 @@ from weft.spark.stream.handle import Stream, set_trigger, start_all
 from weft.spark.stream.row_windows import build_row_flow
 from weft.spark.stream.sinks import DeadLetterSink, StreamSink, deliver, make_stream_sink
 from weft.spark.stream.surroundings import find_environment
-from weft.stages.build import ScanStages
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -51,16 +51,16 @@ def shuffle_partitions(spark: SparkSession) -> int:
     return int(str(spark.conf.get(PARTITIONS)))
 
 
-def make_page(spark: SparkSession, page: Checkpoint | None, plan: SharedPlan, stages: tuple[ScanStages, ...],
+def make_page(spark: SparkSession, page: Checkpoint | None, plan: SharedPlan, stages: StageGraph,
               arrivals: Mapping[str, StreamInput], wanted: StreamOptions, delays: Mapping[str, int],
               identity: Identity) -> Checkpoint:
     """The page of a stream that starts anew or goes on; raises where it would go on otherwise than it began."""
     around = find_environment(spark, arrivals.values(), wanted.sink)
     page = page or Checkpoint.new(plan, stages, shuffle_partitions(spark), delays, around, identity)
-    return page.carried_on(wanted.checkpoint, around, plan.queries, stages, identity)
+    return page.carried_on(wanted.checkpoint, around, plan.queries, stages)
 
 
-def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages, ...],
+def start_stream(spark: SparkSession, plan: SharedPlan, stages: StageGraph,
                  arrivals: Mapping[str, StreamInput],
                  wanted: StreamOptions, page: Checkpoint, ansi: bool) -> Stream:
     """Start every scan of a plan, or none."""
@@ -69,7 +69,8 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: tuple[ScanStages
     require_workers(spark)
     with temporary_settings(spark, stream_settings(page)):
         try:
-            flows = [build_scan_flow(spark, scan, arrivals, wanted, page, ansi) for scan in stages]
+            flows = {scan_name(scan): build_scan_flow(spark, scan, arrivals, wanted, page, ansi)
+                     for scan in stages.scans}
             write_checkpoint(wanted.checkpoint, page)  # before anything starts, and only if all of it can
             return start_all(list(build_starters(spark, flows, wanted, page)), plan, memory)
         except (PySparkException, Py4JError) as error:
@@ -95,13 +96,18 @@ def checkpoint_in_use(path: str) -> RunError:
                     "give this one a checkpoint and a sink of its own.")
 
 
-def build_scan_flow(spark: SparkSession, scan: ScanStages, arrivals: Mapping[str, StreamInput], wanted: StreamOptions,
+def build_scan_flow(spark: SparkSession, scan: StageGraph, arrivals: Mapping[str, StreamInput], wanted: StreamOptions,
                     page: Checkpoint,
                     ansi: bool) -> Flow:
     """A scan over its source as a stream."""
-    arrival = arrivals[scan.partial.source]
-    flowing = build_row_flow if scan.partial.counts_rows else build_flow
-    return flowing(scan, arrival.read(spark), arrival.delay(spark), wanted.max_clock_skew, page.partitions, ansi)
+    stage = scan.root.stage
+    arrival, flowing = arrivals[stage.source], build_row_flow if stage.counts_rows else build_flow
+    return flowing(scan, arrival.read(spark), arrival.delay(spark), wanted.max_clock_skew, page.buckets(scan), ansi)
+
+
+def scan_name(scan: StageGraph) -> str:
+    """The name of a scan's Spark query and of its folder in the checkpoint, by what its slices mean."""
+    return f"scan-{scan.root.id}"
 
 
 def stream_settings(page: Checkpoint) -> dict[str, str]:
@@ -115,11 +121,10 @@ def start_writer(spark: SparkSession, writer: DataStreamWriter, page: Checkpoint
         return writer.start()
 
 
-def build_starters(spark: SparkSession, flows: Sequence[Flow], wanted: StreamOptions,
+def build_starters(spark: SparkSession, flows: Mapping[str, Flow], wanted: StreamOptions,
                    page: Checkpoint) -> Iterator[tuple]:
     """For each flow its name, its queries, what it counts, and what starts it."""
-    for i, flow in enumerate(flows):
-        name = f"scan-{i}"
+    for name, flow in flows.items():
         outlet = make_stream_sink(wanted.sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         writer = build_writer(spark, flow, outlet, wanted, name, query_name(page, name))

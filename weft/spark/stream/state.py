@@ -22,12 +22,12 @@ from weft.spark.session.package_zip import pickle_by_value, pickle_function
 from weft.spark.stream import processor as shell
 from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, BucketPlan
 
-# What the operator sends: answers as bytes with the number of their part, and how many there are by window.
+# What the operator sends: answers as bytes with the id of their part, and how many there are by window.
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
-WIRE = f"{PART} int, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
+WIRE = f"{PART} string, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
-DEAD_PART, LATE_PART = -1, -2  # stand for a part where dead letters are, or late rows are counted
-Sent = tuple[int, int | None, int | None, int | None]
+DEAD_PART, LATE_PART = "dead", "late"  # stand for a part where dead letters are, or late rows are counted
+Sent = tuple[str, int | None, int | None, int | None]
 
 
 def fold_buckets(packed: DataFrame, woven: tuple[BucketPlan, ...]) -> DataFrame:
@@ -59,8 +59,8 @@ class BucketHandler:
         node, found = self.home[bucket], self.kept.get()
         kept = None if found is None else load_memory(*found)
         work = Bucket(node, self.blobs, kept, new, watermark * 1000)
-        yield from answer_frames(work.answers(), {part.number: part.final.keys for part in node.parts},
-                                 {part.number for part in node.parts if part.final.predicates})
+        yield from answer_frames(work.answers(), {part.id: part.final.keys for part in node.parts},
+                                 {part.id for part in node.parts if part.final.predicates})
         self.remember(work.keep(), kept, watermark, expired)
 
     def remember(self, now: BucketMemory | None, before: BucketMemory | None, watermark: int,
@@ -114,10 +114,10 @@ class StateBlobs:
         self.state.clear()
 
 
-def answer_frames(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int, int],
-                  numbered: set[int]) -> Iterator[pd.DataFrame]:
+def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch]], keys: dict[str, int],
+                  numbered: set[str]) -> Iterator[pd.DataFrame]:
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
-    counts: dict[tuple[int, int, int], int] = {}
+    counts: dict[tuple[str, int, int], int] = {}
     sent: list[Sent] = []
     page = TableBytes()
     for part, batch in answers:
@@ -132,7 +132,7 @@ def answer_frames(answers: Iterable[tuple[int, pa.RecordBatch]], keys: dict[int,
         yield to_frame(sent, page)
 
 
-def count_answers(counts: dict[tuple[int, int, int], int], part: int, batch: pa.RecordBatch, keys: int,
+def count_answers(counts: dict[tuple[str, int, int], int], part: str, batch: pa.RecordBatch, keys: int,
                   numbered: bool) -> None:
     """Add the answers of a batch to those of their window and predicate."""
     window = batch.column(0).to_numpy()
@@ -189,7 +189,7 @@ def to_frame(rows: list[Sent], page: TableBytes) -> pd.DataFrame:
     """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise; the tables of a
     page belong to the first of them."""
     columns = list(zip(*rows, strict=True))
-    types = [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
+    types = [pa.string(), pa.int32(), pa.int32(), pa.int64()]
     arrays = [*map(pa.array, columns, types), page.column(len(rows))]
     return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(array))
                          for name, array in zip((PART, WINDOW, PREDICATE, COUNT, ANSWERS), arrays, strict=True)})

@@ -19,12 +19,13 @@ def report_nothing(done: int, total: int, text: str) -> None:
 
 
 class PartAnswers(Answers):
-    """The answers of answer stages; `seconds` says how long a sink took over the queries it read together."""
+    """The answers of answer stages in groups of like columns; `seconds` says how long a sink took over the queries it
+    read together."""
 
     query_column = QUERY
 
-    def __init__(self, parts: Sequence[AnswerPart], progress: Progress = report_nothing):
-        self.groups, self._progress = group_by_schema(parts), progress
+    def __init__(self, groups: Sequence[Sequence[AnswerPart]], progress: Progress = report_nothing):
+        self.groups, self._progress = groups, progress
         self._home = {asked.name: (part, asked) for group in self.groups for part in group
                       for asked in part.stage.queries}
         self.seconds: dict[str, float] = {}
@@ -49,7 +50,7 @@ class PartAnswers(Answers):
         for group in self._timed():
             write_noop(group)
 
-    def _timed(self) -> Iterator[list[AnswerPart]]:
+    def _timed(self) -> Iterator[Sequence[AnswerPart]]:
         """The groups; what passes until the next is asked for is what the sink does with one."""
         for i, group in enumerate(self.groups):
             names = query_names(group)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pyarrow import fs
@@ -16,18 +16,22 @@ from weft.io.answer_sink import AnswerSink
 from weft.io.files import open_filesystem, path_exists
 from weft.io.java import Py4JJavaError, spark_reason
 from weft.io.sinks import FolderSink, NoopSink
+from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart
 from weft.spark.write.answers import PartAnswers, Progress
 from weft.spark.write.staging import staged
+from weft.stages.writes import add_writes
 
 WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 
-def write_results(spark: SparkSession, parts: tuple[AnswerPart, ...], sink: AnswerSink,
+def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: AnswerSink,
                   progress: Progress) -> tuple[dict, ...]:
-    """Write every query's rows to the sink; the report says where each went and how long its job took."""
-    answers, began = PartAnswers(parts, progress), time.perf_counter()
-    with translate_errors(leaves_nothing(sink)), cached_slices(parts):
+    """Write every query's rows to the sink, in groups of a write stage each; the report says where each query's rows
+    went and how long its job took."""
+    writes = add_writes(graph, sink.location() or sink.facts.name).writes
+    answers, began = PartAnswers([[parts[id] for id in node.inputs] for node in writes], progress), time.perf_counter()
+    with translate_errors(leaves_nothing(sink)), cached_slices(tuple(parts.values())):
         if isinstance(sink, FolderSink):
             write_files(spark, answers, sink)
         else:

@@ -1,10 +1,10 @@
-"""Monoids for tests: one in which order matters, so that no algorithm may lean on commutativity unsaid."""
+"""Operations for tests: one in which order matters, so that no algorithm may lean on commutativity unsaid."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from weft.aggregates.monoid import Monoid, State, Types
+from weft.aggregates.operation import Operation, State, Types
 from weft.final.algorithms.values import SCALARS, TAGS, Scalar
 
 
@@ -29,7 +29,7 @@ def identity(types: Types) -> tuple:
     return (1, 0)
 
 
-AFFINE = Monoid("affine", combine, identity, commutative=False)
+AFFINE = Operation("affine", combine, identity, commutative=False)
 
 SCALARS[Affine] = Scalar(chain_maps, commutes=False)
 TAGS["affine"] = Affine()

@@ -1,4 +1,4 @@
-"""The monoids that kernels fold: arrays in, arrays out, and the properties that decide which kernel is legal.
+"""The operations that kernels fold: arrays in, arrays out, and the properties that decide which kernel is legal.
 
 A state is a tuple of equally long arrays, one per field; element i of all of them is one value.
 """
@@ -25,12 +25,13 @@ def types_of(state: State) -> Types:
 
 
 @dataclass(frozen=True)
-class Monoid:
+class Operation:
     """An associative `combine` with an identity, and the properties that open faster algorithms.
 
     `inverse` takes away what `combine` put in (`x + y − y = x`), exactly for integers only. A selective combine
     returns one of its arguments. `ufunc` does the work of combine field by field; it is None where fields mix.
-    `exact` says that the inverse is exact whatever the types.
+    `exact` says that the inverse is exact whatever the types. Compiled kernels take a state `padded` to so many fields,
+    and where fields mix its costs are looked up under `priced_as`.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Monoid:
     commutative: bool = True
     ufunc: np.ufunc | None = None
     exact: bool = False
+    padded: int = 0
+    priced_as: str = ""
 
     def invertible(self, types: Types) -> bool:
         """Whether taking away is exact: an inverse exists, and it says so or every field is an integer."""
@@ -101,27 +104,27 @@ def _scan_in_stretches(ufunc: np.ufunc, source: np.ndarray, out: np.ndarray) -> 
         ufunc(before[..., number : number + 1], out[..., here], out=out[..., here])
 
 
-def _doubled_scan(monoid: Monoid, source: State, axis: int, out: State) -> None:
+def _doubled_scan(operation: Operation, source: State, axis: int, out: State) -> None:
     """Running folds in log₂ passes: each doubles how far back an element has folded."""
     state = tuple(np.moveaxis(a, axis, 0) for a in out)
     for target, value in zip(out, source, strict=True):
         target[...] = value
     step, size = 1, len(state[0])
     while step < size:
-        later = monoid.combine(tuple(a[:-step] for a in state), tuple(a[step:] for a in state))
+        later = operation.combine(tuple(a[:-step] for a in state), tuple(a[step:] for a in state))
         for target, value in zip(state, later, strict=True):
             target[step:] = value
         step *= 2
 
 
-def _pairwise(monoid: Monoid, state: State, first: np.ndarray, size: int) -> State:
+def _pairwise(operation: Operation, state: State, first: np.ndarray, size: int) -> State:
     """Fold runs by combining neighbours of the same run until each run is one value."""
     run = np.repeat(np.arange(len(first)), np.diff(np.append(first, size)))
     while len(run) > len(first):
         inside = np.arange(len(run)) - np.searchsorted(run, run)
         even = np.flatnonzero(inside % 2 == 0)
         paired = even[np.flatnonzero(np.append(run[1:] == run[:-1], False)[even])]
-        merged = monoid.combine(tuple(a[paired] for a in state), tuple(a[paired + 1] for a in state))
+        merged = operation.combine(tuple(a[paired] for a in state), tuple(a[paired + 1] for a in state))
         kept = tuple(a[even].copy() for a in state)
         place = np.searchsorted(even, paired)
         for target, value in zip(kept, merged, strict=True):
@@ -150,11 +153,11 @@ def _highest(kind: np.dtype) -> float | int | bool:
     return True if kind.kind == "b" else int(np.iinfo(kind).max)
 
 
-def ufunc_monoid(name: str, ufunc: np.ufunc, identity: Callable[[np.dtype], object], *, idempotent: bool = False,
-                 selective: bool = False, inverse: np.ufunc | None = None) -> Monoid:
-    """A monoid whose combine is one ufunc, field by field."""
+def ufunc_operation(name: str, ufunc: np.ufunc, identity: Callable[[np.dtype], object], *, idempotent: bool = False,
+                 selective: bool = False, inverse: np.ufunc | None = None) -> Operation:
+    """An operation whose combine is one ufunc, field by field."""
     back = None if inverse is None else _fieldwise(inverse)
-    return Monoid(name, _fieldwise(ufunc), lambda types: tuple(identity(t) for t in types), back, idempotent,
+    return Operation(name, _fieldwise(ufunc), lambda types: tuple(identity(t) for t in types), back, idempotent,
                   selective, ufunc=ufunc)
 
 
@@ -207,13 +210,13 @@ def _zeros(types: Types) -> tuple:
     return tuple(0 for _ in types)
 
 
-ADD = ufunc_monoid("add", np.add, lambda t: 0, inverse=np.subtract)
-MIN = ufunc_monoid("min", np.fmin, _highest, idempotent=True, selective=True)
-MAX = ufunc_monoid("max", np.maximum, _lowest, idempotent=True, selective=True)
-BIT_AND = ufunc_monoid("bit_and", np.bitwise_and, lambda t: -1, idempotent=True)
-BIT_OR = ufunc_monoid("bit_or", np.bitwise_or, lambda t: 0, idempotent=True)
-BIT_XOR = ufunc_monoid("bit_xor", np.bitwise_xor, lambda t: 0, inverse=np.bitwise_xor)
-MOMENTS = Monoid("moments", merge_moments, _zeros)
-COMOMENTS = Monoid("comoments", merge_comoments, _zeros)
+ADD = ufunc_operation("add", np.add, lambda t: 0, inverse=np.subtract)
+MIN = ufunc_operation("min", np.fmin, _highest, idempotent=True, selective=True)
+MAX = ufunc_operation("max", np.maximum, _lowest, idempotent=True, selective=True)
+BIT_AND = ufunc_operation("bit_and", np.bitwise_and, lambda t: -1, idempotent=True)
+BIT_OR = ufunc_operation("bit_or", np.bitwise_or, lambda t: 0, idempotent=True)
+BIT_XOR = ufunc_operation("bit_xor", np.bitwise_xor, lambda t: 0, inverse=np.bitwise_xor)
+MOMENTS = Operation("moments", merge_moments, _zeros, padded=5, priced_as="moments")
+COMOMENTS = Operation("comoments", merge_comoments, _zeros, priced_as="comoments")
 
-MONOIDS: tuple[Monoid, ...] = (ADD, MIN, MAX, BIT_AND, BIT_OR, BIT_XOR, MOMENTS, COMOMENTS)
+OPERATIONS: tuple[Operation, ...] = (ADD, MIN, MAX, BIT_AND, BIT_OR, BIT_XOR, MOMENTS, COMOMENTS)
