@@ -22,9 +22,13 @@ if TYPE_CHECKING:
         StreamWarning,
         WeftError,
     )
+    from weft.io.answer_sink import AnswerSink, SinkFacts
     from weft.io.kafka import Kafka, KafkaSink
+    from weft.io.row_source import RowSource, SourceFacts
     from weft.loom import Loom, Plan
     from weft.model import Query, Window
+    from weft.optimize.base import Optimizer
+    from weft.optimize.problem import Problem
     from weft.spark.batch.run import Results
     from weft.spark.batch.verify import Verification
     from weft.spark.compact.run import compact
@@ -42,6 +46,8 @@ _HOMES = {
     "Plan": "weft.loom",
     "Query": "weft.model",
     "Window": "weft.model",
+    "Optimizer": "weft.optimize.base",
+    "Problem": "weft.optimize.problem",
     "PlainAggregate": "weft.aggregates.user",
     "UserAggregate": "weft.aggregates.user",
     "TrackClusterCenters": "weft.aggregates.track_cluster_centers",
@@ -56,6 +62,10 @@ _HOMES = {
     "Stream": "weft.spark.stream.handle",
     "MetricsListener": "weft.spark.stream.metrics",
     "listen_to": "weft.spark.stream.metrics",
+    "AnswerSink": "weft.io.answer_sink",
+    "RowSource": "weft.io.row_source",
+    "SinkFacts": "weft.io.answer_sink",
+    "SourceFacts": "weft.io.row_source",
     "AggregateError": "weft.errors",
     "CatalogError": "weft.errors",
     "CheckError": "weft.errors",
@@ -73,6 +83,7 @@ _HOMES = {
 }
 __all__ = [
     "AggregateError",
+    "AnswerSink",
     "CatalogError",
     "CatalogWarning",
     "CheckError",
@@ -81,18 +92,23 @@ __all__ = [
     "KafkaSink",
     "Loom",
     "MetricsListener",
+    "Optimizer",
     "ParseError",
     "PlainAggregate",
     "Plan",
     "PlanDiff",
     "PlanError",
+    "Problem",
     "Query",
     "QueryError",
     "RefusedError",
     "Results",
+    "RowSource",
     "RunError",
     "SettingError",
+    "SinkFacts",
     "SourceError",
+    "SourceFacts",
     "Stream",
     "StreamWarning",
     "TrackClusterCenters",

@@ -44,6 +44,7 @@ from weft.cli.options import (
     ShowOption,
     SinkArgument,
     SinkOption,
+    SlicerOption,
     StoreOption,
     StreamSinkOption,
     TargetSizeOption,
@@ -120,6 +121,7 @@ def plan(
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
     optimizer: OptimizerOption = None,
+    slicer: SlicerOption = None,
     measure: MeasureOption = False,
     store: StoreOption = None,
     html: HtmlOption = None,
@@ -134,7 +136,8 @@ def plan(
         raise typer.BadParameter("windows without a project have a command of their own: "
                                  "weft what-if windows 16/4,10/5,8/4 --rate 1.2", param_hint="--windows")
     with reporting(as_json, debug) as output:
-        commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), html)
+        chosen = Choice(algorithm or [], optimizer, measure, store, slicer)
+        commands.plan(output, project, query or [], chosen, html)
 
 
 @what_if.command(
@@ -145,6 +148,7 @@ def plan(
 def windows(
     windows: WindowsArgument,
     optimizer: OptimizerOption = None,
+    slicer: SlicerOption = None,
     model: ModelOption = None,
     rate: RateOption = None,
     algorithm: TechniqueOption = None,
@@ -158,7 +162,8 @@ def windows(
     from weft.cli.what_if import Question, plan_windows
 
     with reporting(as_json, debug) as output:
-        plan_windows(output, Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours))
+        asked = Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours, slicer)
+        plan_windows(output, asked)
 
 
 @app.command(

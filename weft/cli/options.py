@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from weft.optimize import OPTIMIZERS
+from weft.slicing import PAIRS, SLICERS
 
 # What `weft catalog` shows.
 VIEWS = ("queries", "nodes", "expressions", "statistics", "plans")
@@ -45,7 +46,18 @@ OptimizerOption = Annotated[
         "-o",
         metavar="NAME",
         help=f"Group the queries into trees with this optimizer: {', '.join(o.name for o in OPTIMIZERS)}. "
+        f"Options of a search stand behind its name, as in {OPTIMIZERS[2].variants[0].name}. "
         f"{OPTIMIZERS[0].name} unless weft.toml names another. docs/planning.md describes them.",
+        show_default=False,
+    ),
+]
+SlicerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--slicer",
+        metavar="NAME",
+        help=f"Cut time into slices with {', '.join(s.name for s in SLICERS)} instead of {PAIRS.name}, to see what it "
+        "costs. docs/planning.md says how they differ.",
         show_default=False,
     ),
 ]

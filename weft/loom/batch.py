@@ -8,7 +8,7 @@ from warnings import warn
 
 from weft.catalog.store import CatalogWarning, Store
 from weft.errors import CatalogError
-from weft.io.sinks import Sink, batch_sink
+from weft.io.sinks import AnswerSink, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
 from weft.model.stages import ReadStage
@@ -19,8 +19,9 @@ from weft.spark.incremental.run import SliceReader
 from weft.spark.incremental.snapshot import snapshot_of
 from weft.spark.session.workers import require_workers
 from weft.spark.statistics.observe import SizeObserver
+from weft.spark.write.answers import Progress, report_nothing
 from weft.spark.write.guard import guard_run, list_inputs
-from weft.spark.write.write import Progress, report_nothing, translate_errors, write_results
+from weft.spark.write.write import translate_errors, write_results
 
 if TYPE_CHECKING:
     from weft.loom.plan import Plan
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 Parts = dict[str, AnswerPart]
 
 
-def prepare_run(context: Context, workload: Workload, sink: str | Mapping[str, str] | Sink | None) -> Sink | None:
+def prepare_run(context: Context, workload: Workload,
+                sink: str | Mapping[str, str] | Sink | AnswerSink | None) -> AnswerSink | None:
     """Where a run writes; raises, before anything is planned, where that is anything but its own earlier results.
 
     From then on the sources read the files that are there now.
@@ -36,12 +38,12 @@ def prepare_run(context: Context, workload: Workload, sink: str | Mapping[str, s
     target, sources = None if sink is None else batch_sink(sink), context.sources
     sources.refresh(bound.query.source for bound in workload)
     if target is not None:
-        inputs = list_inputs(workload, sources.files, sources.frames)
+        inputs = list_inputs(workload, sources.origins, sources.frames)
         guard_run(context.spark, target, workload, inputs, context.store)
     return target
 
 
-def run_prepared(plan: Plan, target: Sink | None, progress: Progress | None, incremental: bool) -> Results:
+def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool) -> Results:
     """The results of a plan, written where there is a sink; the store keeps what ran and how large it was."""
     context, tell = plan.context, progress or report_nothing
     if incremental:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Self
 
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink
+from weft.io.sinks import AnswerSink, Receiver, Sink
 from weft.loom.batch import prepare_run, run_prepared, verify_prepared
 from weft.loom.context import Context
 from weft.loom.sizes import model_of
@@ -19,11 +18,11 @@ from weft.model.plan import Scan, SharedPlan
 from weft.model.stages import Forced
 from weft.model.workload import Workload
 from weft.optimize.cost_breakdown import break_down_plan
+from weft.slicing import refuse_open
 from weft.spark.batch.run import Results
 from weft.spark.batch.verify import Verification
 from weft.spark.stream.checkpoint import Checkpoint
 from weft.spark.stream.handle import Stream
-from weft.spark.stream.sinks import Receiver
 from weft.spark.write.write import Progress
 from weft.stages.build import projection
 from weft.stages.diff import PlanDiff, diff
@@ -85,7 +84,7 @@ class Plan:
         """What another plan keeps of this one, adds and drops: nodes, columns of slices, folds and queries."""
         return diff(self.stages, other.stages)
 
-    def run(self, sink: str | Mapping[str, str] | Sink | None = None, progress: Progress | None = None,
+    def run(self, sink: str | Mapping[str, str] | Sink | AnswerSink | None = None, progress: Progress | None = None,
             incremental: bool = False) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
@@ -97,7 +96,7 @@ class Plan:
         target = prepare_run(self.context, self.workload, sink)
         return run_prepared(self, target, progress, incremental)
 
-    def start(self, checkpoint: str | PathLike[str], sink: str | Mapping[str, str] | Sink | KafkaSink | Receiver,
+    def start(self, checkpoint: str | PathLike[str], sink: str | Mapping[str, str] | Sink | AnswerSink | Receiver,
               trigger: str | None = None, max_clock_skew: str | None = "1 day",
               dead_letters: str | None = None) -> Stream:
         """Run the queries as a stream: answers of a window come when the watermark has closed it, each once.
@@ -122,7 +121,9 @@ class Plan:
         return verify_prepared(self, progress)
 
     def _require_current(self) -> None:
-        """Raise where the session's settings or the sources are not those that the plan was made for."""
+        """Raise where the session's settings or the sources are not those that the plan was made for, or where slices
+        are cut in a way that Spark does not run."""
+        refuse_open(self.shared.slicers)
         self.context.checker.settings.check()
         self.context.sources.require_same(self.sources)
 

@@ -8,6 +8,7 @@ from os import PathLike
 from os.path import abspath
 from typing import TYPE_CHECKING, Self
 
+from weft.aggregates.base import Aggregate
 from weft.aggregates.component import MAX_BAG_VALUES
 from weft.aggregates.defined import define
 from weft.aggregates.examples import example_columns
@@ -15,6 +16,7 @@ from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
 from weft.catalog.store import Store, open_store
 from weft.errors import CatalogError, PlanError, QueryError, SourceError
+from weft.io.sources import RowSource
 from weft.loom.context import Context
 from weft.loom.sizes import KnownSizes
 from weft.loom.sources import NAME, Source, Sources
@@ -60,7 +62,7 @@ class Registry:
     def source(
         self,
         name: str,
-        data: DataFrame | str | PathLike[str],
+        data: DataFrame | RowSource | str | PathLike[str],
         time: str | None = None,
         format: str | None = None,
         options: Mapping[str, str] | None = None,
@@ -68,7 +70,7 @@ class Registry:
         watermark: str | None = None,
         replace: bool = False,
     ) -> None:
-        """Add a source: a DataFrame, or a path of Parquet, ORC, CSV or JSON; `time` is its event time.
+        """Add a source: a DataFrame, a path of Parquet, ORC, CSV or JSON, or a `RowSource`; `time` is its event time.
 
         With the format "kafka" the path is a topic, with "socket" a host and port; "rate" counts by itself. `schema`
         names the columns and types of what is read, where no file is there yet to look into. `watermark` says how late
@@ -130,12 +132,17 @@ class Registry:
             self._store.remove(name)
         del self._queries[name]
 
-    def aggregate(self, aggregate: Declared) -> None:
+    def aggregate(self, aggregate: Declared | Aggregate) -> None:
         """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
 
-        Its laws are checked on example values first; see docs/aggregates.md.
+        Its laws are checked on example values first; see docs/aggregates.md. A `weft.extend.Aggregate` says how Weft
+        runs a function that Spark knows and Weft does not.
         """
-        definition, checker = define(aggregate), self._context.checker
+        checker = self._context.checker
+        if isinstance(aggregate, Aggregate):
+            checker.extend(aggregate)
+            return
+        definition = define(aggregate)
         columns = example_columns(definition)
         check_name(self.spark, definition, checker.defined)
         check_laws(definition, columns)

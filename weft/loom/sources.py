@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft.errors import PlanError, SourceError
 from weft.io.arrivals import StreamInput, refuse_own
-from weft.io.feeds import find_feed
-from weft.io.sources import Files, locate_files, open_source, place_of
+from weft.io.sources import Files, RowSource, spell_source
+from weft.io.sources.open import open_source, place_of
 from weft.spark.bind.check import Checker
 from weft.spark.bind.listings import Listings
 from weft.spark.bind.schema import schema_of
@@ -64,21 +64,23 @@ class Sources:
         """The files of those that were given as paths."""
         return {name: source.files for name, source in self._known.items() if source.files}
 
-    def open(self, name: str, data: DataFrame | str | PathLike[str], time: str | None, format: str | None,
+    @property
+    def origins(self) -> dict[str, RowSource]:
+        """What reads those that are not a user's own DataFrame."""
+        return self._listings.origins
+
+    def open(self, name: str, data: DataFrame | RowSource | str | PathLike[str], time: str | None, format: str | None,
              options: Mapping[str, str] | None, schema: str | None,
              watermark: str | None) -> tuple[Source, DataFrame]:
         """A source and its rows, which `put` makes known; raises where it cannot be read or has no such event time."""
         if not NAME.fullmatch(name):
             raise SourceError(f"'{name}' cannot name a source: use letters, digits, '_', '-' and '.'.")
         self._checker.settings.check()
-        feed = find_feed(name, str(data), format, options, schema) if format and isinstance(data, str) else None
-        located = not feed and isinstance(data, str | PathLike)
-        files = locate_files(str(data), format, options, schema is not None) if located else None
-        origin = files or feed or data
+        origin = spell_source(name, data, format, options, schema)
         frame, arriving = open_source(self._spark, name, origin, schema)
         refuse_own(name, frame.columns)
         known = schema_of(name, frame, time, is_on(self._spark, "spark.sql.caseSensitive"))
-        return Source(name, known, origin, StreamInput(name, arriving, watermark, place_of(files or feed))), frame
+        return Source(name, known, origin, StreamInput(name, arriving, watermark, place_of(origin))), frame
 
     def put(self, source: Source, frame: DataFrame) -> None:
         """Make a source known under its name, instead of one that has it already."""

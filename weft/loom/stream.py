@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 from weft.io.arrivals import parse_delay
 from weft.io.formats import absolute
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink, stream_sink
+from weft.io.sinks import AnswerSink, Receiver, Sink, stream_sink
 from weft.loom.context import Context
 from weft.model.workload import Workload
 from weft.spark.session.connect import refuse_unreachable_sink
 from weft.spark.stream.checkpoint import Checkpoint, open_checkpoint
 from weft.spark.stream.handle import Stream
 from weft.spark.stream.row_windows import require_countable
-from weft.spark.stream.sinks import Receiver, require_free
+from weft.spark.stream.sinks import require_free
 from weft.spark.stream.start import StreamOptions, make_page, start_stream
 from weft.spark.write.guard import claim_letters, guard_stream, list_inputs
 
-Target = Sink | KafkaSink | Receiver
+Target = Sink | AnswerSink | Receiver
 
 if TYPE_CHECKING:
     from weft.loom.plan import Plan
@@ -33,7 +32,7 @@ class Launch:
     where it has been started before."""
 
     checkpoint: str
-    sink: Target
+    sink: AnswerSink
     letters: str
     delays: Mapping[str, int]
     before: Checkpoint | None
@@ -43,9 +42,9 @@ def prepare_start(context: Context, workload: Workload, checkpoint: str | PathLi
                   sink: str | Mapping[str, str] | Target, dead_letters: str | None) -> Launch:
     """What a start needs to know before it plans; raises where these queries cannot be started there."""
     require_countable(workload)
-    place, target, sources = absolute(str(checkpoint)), find_sink(sink), context.sources
+    place, target, sources = absolute(str(checkpoint)), stream_sink(sink), context.sources
     letters = absolute(dead_letters or f"{place.rstrip('/')}/dead_letters")
-    inputs = list_inputs(workload, sources.files, sources.frames)
+    inputs = list_inputs(workload, sources.origins, sources.frames)
     guard_stream(context.spark, target, workload, inputs, place, letters, context.store)
     names = dict.fromkeys(bound.query.source for bound in workload)
     delays = {name: sources[name].stream.delay(context.spark) for name in names}
@@ -53,11 +52,6 @@ def prepare_start(context: Context, workload: Workload, checkpoint: str | PathLi
     if before is not None:
         before.require_same(place, workload, delays, context.checker.identity)
     return Launch(place, target, letters, delays, before)
-
-
-def find_sink(sink: str | Mapping[str, str] | Target) -> Target:
-    """Where answers go, as the user gives it or says it."""
-    return sink if callable(sink) or isinstance(sink, KafkaSink) else stream_sink(sink)
 
 
 def start_prepared(plan: Plan, launch: Launch, trigger: str | None, max_clock_skew: str | None) -> Stream:

@@ -16,6 +16,11 @@ def edges(windows: Iterable[Window]) -> tuple[Progression, ...]:
     return progressions(replace(window, range=window.slide) for window in windows)
 
 
+def each(window: Window) -> tuple[Progression, ...]:
+    """Where windows of one kind begin."""
+    return ((window.phase, window.slide),)
+
+
 def uneven(window: Window) -> int:
     """⌈r / s⌉ (001 Table 1), the last of them open."""
     return -(-window.range // window.slide)
@@ -27,6 +32,7 @@ CUTTY = Slicer(
     paper="001 §2.1; Carbone et al., Cutty: aggregate sharing for user-defined windows, CIKM 2016",
     description="Cuts time only where a window begins; a window that ends inside a slice reads it as far as it is.",
     edges=edges,
+    each=each,
     uneven=uneven,
     reads_open=True,
 )

@@ -60,7 +60,8 @@ class FakeLoom:
         if algorithm == {"add": "prefix"}:
             raise PlanError("'prefix' cannot fold sum(price).")
 
-    def explain(self, algorithm: Any, optimizer: str) -> Any:
+    def explain(self, algorithm: Any, optimizer: str, slicer: str = "pairs") -> Any:
+        self.slicer = slicer
         self.plan(algorithm, optimizer)
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
@@ -285,6 +286,11 @@ def test_an_optimizer_is_named(weft: Weft, loom: FakeLoom, command: str) -> None
         file.write("\n[plan]\noptimizer = 'share_all'\n")
     assert weft(command).exit_code == 0 and loom.optimizer == "share_all"
     assert weft(command, "-o", "no_share").exit_code == 0 and loom.optimizer == "no_share"
+
+
+def test_a_slicer_is_named(weft: Weft, loom: FakeLoom) -> None:
+    assert weft("plan").exit_code == 0 and loom.slicer == "pairs"
+    assert weft("plan", "--slicer", "panes").exit_code == 0 and loom.slicer == "panes"
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "verify"])

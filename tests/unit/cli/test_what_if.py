@@ -23,7 +23,7 @@ from weft.cli.windows import read_windows
 from weft.cost.techniques import TECHNIQUES
 from weft.errors import PlanError
 from weft.model.window import Window
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER, OPTIMIZERS
 
 Ask = Callable[..., Result]
 EXAMPLE_3 = ("16/4,10/5,8/4", "--rate", "1.2")
@@ -66,7 +66,7 @@ def test_people_read_a_table_and_a_sentence(ask: Ask) -> None:
     assert "3 queries in 2 trees for 4.3 operations per unit of time; No Share takes 5.5, Shared 4.4." in shown
 
 
-@pytest.mark.parametrize("optimizer", [o.name for o in OPTIMIZERS])
+@pytest.mark.parametrize("optimizer", [o.name for o in EVERY_OPTIMIZER])
 @pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
 def test_every_optimizer_with_every_technique(ask: Ask, optimizer: str, technique: str) -> None:
     data = data_of(ask(*EXAMPLE_3, "-o", optimizer, "-a", technique, "--json"))
@@ -75,6 +75,22 @@ def test_every_optimizer_with_every_technique(ask: Ask, optimizer: str, techniqu
     assert sorted(w for tree in data["trees"] for w in tree["windows"]) == ["10/5", "16/4", "8/4"]
     extremes = {"no_share": data["no_share_cost"], "share_all": data["shared_cost"]}
     assert data["cost"] == pytest.approx(extremes.get(optimizer, data["cost"]))
+
+
+@pytest.mark.parametrize(("slicer", "rate", "cost"), [("pairs", 8 / 18, 3 + 8 / 6), ("panes", 1, 6.0),
+                                                      ("cutty", 4 / 18, 3 + 4 / 6)])
+def test_windows_are_cut_and_priced_by_a_slicer(ask: Ask, slicer: str, rate: float, cost: float) -> None:
+    asked = ("-w", "12/9,10/6", "--rate", "3", "-o", "share_all", "--slicer", slicer)
+    data = data_of(ask(*asked, "--json"))
+    assert data["slicer"] == slicer and data["trees"][0]["edge_rate"] == pytest.approx(rate)
+    assert data["cost"] == pytest.approx(cost)
+    shown = " ".join(ask(*asked).stdout.split())
+    assert ("on Spark does not keep" in shown) == (slicer == "cutty") and ("Cut by" in shown) == (slicer != "pairs")
+
+
+def test_a_slicer_that_there_is_not_is_wrong_usage(ask: Ask) -> None:
+    result = ask(*EXAMPLE_3, "--slicer", "pains")
+    assert result.exit_code == 2 and "there is no slicer 'pains': choose one of panes, pairs, cutty." in said(result)
 
 
 @pytest.mark.parametrize(("windows", "rate"), [("1.6/0.4,1/.5,0.8/0.4", "12"), ("16s/4s,10s/5s,8s/4000ms", "1.2"),
@@ -237,12 +253,12 @@ def test_help_names_every_optimizer() -> None:
     environment = {**os.environ, "COLUMNS": "300", "TERM": "dumb"}
     for command in (["plan"], ["what-if", "windows"], ["run"], ["verify"]):
         shown = CliRunner(env=environment).invoke(app, [*command, "--help"]).stdout
-        assert all(o.name in shown for o in OPTIMIZERS)
+        assert all(o.name in shown for o in OPTIMIZERS) and "weave_share:polish" in shown
 
 
 def test_the_page_names_every_optimizer_and_shows_the_example(ask: Ask) -> None:
     page = (Path(__file__).parents[3] / "docs" / "planning.md").read_text()
-    assert all(f"`{o.name}`" in page for o in OPTIMIZERS) and all(f"`{t.name}`" in page for t in TECHNIQUES)
+    assert all(f"`{o.name}`" in page for o in EVERY_OPTIMIZER) and all(f"`{t.name}`" in page for t in TECHNIQUES)
     shown = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert shown and json.loads(shown[1]) == data_of(ask(*EXAMPLE_3, "-o", "weave_share", "--json"))
     lines = [line.rstrip() for line in ask(*EXAMPLE_3, "-o", "weave_share").stdout.splitlines() if line.strip()]

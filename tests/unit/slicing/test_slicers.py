@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from weft.errors import PlanError
 from weft.model.edges import Progression, composite_slide
 from weft.model.window import Window
-from weft.slicing import CUTTY, PAIRS, PANES, SLICERS, Slicer, find, slice_start
+from weft.slicing import CUTTY, PAIRS, PANES, SLICERS, Slicer, find_slicer, slice_start
 
 SECOND = 1_000_000
 every_slicer = pytest.mark.parametrize("slicer", SLICERS, ids=lambda s: s.name)
@@ -66,7 +66,7 @@ def per_composite_slide(slicer: Slicer, shapes: list[Window]) -> int:
 
 @every_slicer
 def test_a_slicer_has_a_card_and_is_found_by_its_name(slicer):
-    assert find(slicer.name) is slicer
+    assert find_slicer(slicer.name) is slicer
     assert slicer.title and slicer.paper.startswith("00")
     assert slicer.description.endswith(".") and ". " not in slicer.description
     with pytest.raises(FrozenInstanceError):
@@ -198,7 +198,7 @@ def test_the_family_in_order():
 
 def test_an_unknown_slicer_is_refused_with_the_known_ones():
     with pytest.raises(PlanError, match="no slicer 'pears': choose one of panes, pairs, cutty"):
-        find("pears")
+        find_slicer("pears")
 
 
 def test_the_sql_of_one_progression_needs_no_greatest():

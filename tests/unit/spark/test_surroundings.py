@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from weft.errors import RunError, StreamWarning
-from weft.io.feeds import Rate, Socket
 from weft.io.kafka import Kafka, KafkaSink
-from weft.io.sinks import Sink
+from weft.io.sinks import Sink, stream_sink
 from weft.io.sources import Files
-from weft.io.sources import place_of as source_place
+from weft.io.sources.open import place_of as source_place
+from weft.io.sources.rate import Rate
+from weft.io.sources.socket import Socket
 from weft.spark.session.settings import SETTINGS
-from weft.spark.stream.surroundings import StreamEnvironment, place_of
+from weft.spark.stream.surroundings import StreamEnvironment
 
 ANSI = "spark.sql.ansi.enabled"
 FIRST = StreamEnvironment({"t": "json at /in", "frame": None}, "parquet in /out", {ANSI: "true"}, "UTC")
@@ -74,4 +75,4 @@ def test_places_are_told_without_servers_and_passwords() -> None:
     sources = (Files("/in", "json", ()), kafka, Socket("a:1", "x int"), Rate(), object())
     assert [source_place(data) for data in sources] == ["json at /in", "kafka trades", "socket a:1", None, None]
     sinks = [Sink("csv", "/out"), Sink("noop"), Sink("memory"), KafkaSink("broker:9092", "out"), print]
-    assert [place_of(sink) for sink in sinks] == ["csv in /out", None, None, "the topic out", None]
+    assert [stream_sink(sink).location() for sink in sinks] == ["csv in /out", None, None, "the topic out", None]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from weft.errors import RunError
-from weft.io.formats import CSV, JSON, ORC, PARQUET
 
+COLUMNAR = ("parquet", "orc")  # Spark merges these
 OWN = re.compile(r"(?:trigger-(\d{9,})|compacted-(\d{9,})-(\d{9,}))-\d{5,}\.(.+)")
 
 
@@ -81,13 +81,13 @@ def choose_merges(files: Iterable[ResultFile], target: int, before: float) -> li
 def format_of(ending: str) -> str | None:
     """The format of files that end so, or None where Weft cannot merge them."""
     # Lines that are compressed are left alone: a stream writes them as they are.
-    plain = next((one.name for one in (JSON, CSV) if ending == one.name), None)
-    return plain or next((one.name for one in (PARQUET, ORC) if ending.endswith(one.name)), None)
+    plain = next((name for name in ("json", "csv") if ending == name), None)
+    return plain or next((name for name in COLUMNAR if ending.endswith(name)), None)
 
 
 def needs_spark(ending: str) -> bool:
     """Whether Spark must merge files that end so."""
-    return format_of(ending) in (PARQUET.name, ORC.name)
+    return format_of(ending) in COLUMNAR
 
 
 def may_merge(files: Sequence[ResultFile], target: int, before: float) -> bool:

@@ -16,9 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError
-from weft.io.formats import CSV, ORC, PARQUET
-from weft.io.java import Py4JError
-from weft.io.sources import spark_reason, with_file
+from weft.io.java import Py4JError, spark_reason, with_file
 from weft.spark.compact.choice import format_of, needs_spark
 from weft.spark.session.connect import is_connect
 from weft.spark.session.session import temporary_settings
@@ -41,7 +39,7 @@ def merge_files(spark: SparkSession | None, paths: Sequence[str], ending: str, t
     os.makedirs(target)
     made = f"{target}/part-00000.{ending}"
     with open(made, "wb") as out:
-        head = shared_header(paths) if format == CSV.name else b""
+        head = shared_header(paths) if format == "csv" else b""
         out.write(head)
         for path in paths:
             copy_lines(path, len(head), out)
@@ -106,12 +104,12 @@ def strict_session(spark: SparkSession) -> Iterator[SparkSession]:
 
 def count_rows(path: str, format: str) -> int:
     """How many rows a file says it has."""
-    return pq.read_metadata(path).num_rows if format == PARQUET.name else orc.ORCFile(path).nrows
+    return pq.read_metadata(path).num_rows if format == "parquet" else orc.ORCFile(path).nrows
 
 
 def schema_of(path: str, format: str) -> str:
     """The columns and types of a file as a text; whether they may be null does not count."""
-    if format == ORC.name:
+    if format == "orc":
         return str([(field.name, str(field.type)) for field in orc.ORCFile(path).schema])
     kept = (pq.read_metadata(path).metadata or {}).get(SPARK_SCHEMA)
     if kept is None:

@@ -14,10 +14,10 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from weft.errors import RunError, StreamWarning
-from weft.io.sources import spark_reason, with_file
+from weft.io.java import spark_reason, with_file
+from weft.io.sinks import MemorySink
 from weft.model.plan import SharedPlan
 from weft.spark.stream.progress import Labels
-from weft.spark.stream.sinks import MemorySink
 
 POLL = 0.2
 # How many seconds a trigger may take on, once the stream shall stop.

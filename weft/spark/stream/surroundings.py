@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from warnings import warn
 
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError, StreamWarning
+from weft.io.answer_sink import AnswerSink
 from weft.io.arrivals import StreamInput
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink
 from weft.spark.session.settings import ZONE, default_of, read_pinned
 
 AS_IT_WAS = "as it was, or give this start a checkpoint and a sink of its own."
@@ -60,14 +58,7 @@ class StreamEnvironment:
              stacklevel=6)  # the caller of loom.start
 
 
-def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: Any) -> StreamEnvironment:
+def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: AnswerSink) -> StreamEnvironment:
     """What surrounds a stream that starts now."""
-    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), read_pinned(spark),
+    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, sink.location(), read_pinned(spark),
                              str(spark.conf.get(ZONE)))
-
-
-def place_of(sink: Any) -> str | None:
-    """Where a sink keeps answers, None where it keeps none or is a function."""
-    if isinstance(sink, KafkaSink):
-        return f"the topic {sink.topic}"
-    return f"{sink.format} in {sink.path}" if isinstance(sink, Sink) and sink.path else None
