@@ -32,7 +32,7 @@ def rows(first: int, last: int) -> list[tuple]:
 @pytest.fixture
 def loom(spark):
     made = Loom(spark)
-    made.source("t", spark.createDataFrame(rows(0, 90), SCHEMA), time="ts")
+    made.source("t", spark.createDataFrame(rows(0, 90), SCHEMA), time="ts", watermark="1 second")
     for name, text in QUERIES.items():
         made.query(name, text)
     yield made
