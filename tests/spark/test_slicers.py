@@ -32,7 +32,7 @@ def rows(first: int, last: int) -> list[tuple]:
 @pytest.fixture
 def loom(spark):
     made = Loom(spark)
-    made.source("t", spark.createDataFrame(rows(0, 90), SCHEMA), time="ts")
+    made.source("t", spark.createDataFrame(rows(0, 90), SCHEMA), time="ts", watermark="1 second")
     for name, text in QUERIES.items():
         made.query(name, text)
     yield made
@@ -55,6 +55,7 @@ def test_a_plan_cut_by_panes_runs_with_sparks_answers(loom, interpreted):
 
 
 def test_cutty_is_explained_and_not_run(loom, tmp_path):
+    assert loom.plan(slicer="cutty").slicers == ("cutty",)
     shown = loom.explain(["uneven"], slicer="cutty")
     assert shown.to_dict()["scans"][0]["slices"]["edge_rate"] == pytest.approx(0.25)
     assert "does not keep (decision 0011)" in str(shown)

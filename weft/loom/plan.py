@@ -54,6 +54,11 @@ class Plan:
         return self.shared.optimizer
 
     @property
+    def slicers(self) -> tuple[str, ...]:
+        """The names of the slicers that its scans are cut by."""
+        return self.shared.slicers
+
+    @property
     def scans(self) -> tuple[Scan, ...]:
         """The scans that read a source."""
         return self.shared.scans
@@ -88,7 +93,8 @@ class Plan:
             incremental: bool = False) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
-        A sink is "noop", a folder for Parquet, or {"format": "csv", "path": "out"}; results go to one folder a query.
+        A sink is "noop", a folder for Parquet, {"format": "csv", "path": "out"}, with one folder a query, or an
+        `AnswerSink` of your own.
         An incremental run keeps slices in the loom's store and aggregates only files that are new; the results'
         `sources` say what was read. `loom.plan(incremental=True)` makes the plan that finds most of them.
         """

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from weft.model.edges import Progression, progressions
+from weft.model.edges import Progression, without_contained
 from weft.model.window import Window
 from weft.slicing.base import Slicer
 
 
 def edges(windows: Iterable[Window]) -> tuple[Progression, ...]:
     """Where the windows begin."""
-    # A window as long as its slide ends where the next one begins, so its edges are the beginnings alone.
-    return progressions(replace(window, range=window.slide) for window in windows)
+    return without_contained(edge for window in windows for edge in each(window))
 
 
 def each(window: Window) -> tuple[Progression, ...]:

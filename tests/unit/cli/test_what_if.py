@@ -80,7 +80,7 @@ def test_every_optimizer_with_every_technique(ask: Ask, optimizer: str, techniqu
 @pytest.mark.parametrize(("slicer", "rate", "cost"), [("pairs", 8 / 18, 3 + 8 / 6), ("panes", 1, 6.0),
                                                       ("cutty", 4 / 18, 3 + 4 / 6)])
 def test_windows_are_cut_and_priced_by_a_slicer(ask: Ask, slicer: str, rate: float, cost: float) -> None:
-    asked = ("-w", "12/9,10/6", "--rate", "3", "-o", "share_all", "--slicer", slicer)
+    asked = ("12/9,10/6", "--rate", "3", "-o", "share_all", "--slicer", slicer)
     data = data_of(ask(*asked, "--json"))
     assert data["slicer"] == slicer and data["trees"][0]["edge_rate"] == pytest.approx(rate)
     assert data["cost"] == pytest.approx(cost)

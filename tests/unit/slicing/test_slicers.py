@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import PlanError
-from weft.model.edges import Progression, composite_slide
-from weft.model.window import Window
+from weft.model.edges import Progression, composite_slide, without_contained
+from weft.model.window import Window, rows_window
 from weft.slicing import CUTTY, PAIRS, PANES, SLICERS, Slicer, find_slicer, slice_start
 
 SECOND = 1_000_000
@@ -204,3 +204,17 @@ def test_an_unknown_slicer_is_refused_with_the_known_ones():
 def test_the_sql_of_one_progression_needs_no_greatest():
     assert slice_start("t", ((0, 60),)) == "t - pmod(t - 0L, 60L)"
     assert slice_start("t", ((0, 7), (0, 11))) == "greatest(t - pmod(t - 0L, 7L), t - pmod(t - 0L, 11L))"
+
+
+def test_windows_of_rows_are_cut_too():
+    windows = [rows_window(5, 3), rows_window(10, 4)]
+    assert CUTTY.edges(windows) == ((1, 3), (2, 4)) and PAIRS.edges(windows) == ((0, 3), (1, 3), (0, 4), (2, 4))
+    assert PANES.edges(windows) == ((0, 1),)
+
+
+@given(st.lists(st.builds(lambda slide, more: Window(slide + more, slide), st.integers(1, 12), st.integers(0, 30)),
+                min_size=1, max_size=5))
+@every_slicer
+def test_cuts_of_several_windows_come_from_the_cuts_of_each(slicer, windows):
+    each = [edge for window in windows for edge in slicer.each(window)]
+    assert slicer.edges(windows) == (slicer.join or without_contained)(each)

@@ -17,7 +17,7 @@ from weft.cli.main import app
 from weft.errors import RunError
 from weft.io import folders
 from weft.io.folders import hold_folder
-from weft.io.sinks import stream_sink
+from weft.io.sinks import FolderSink
 from weft.spark.compact import run
 from weft.spark.compact.choice import OWN, choose_merges, result_file
 from weft.spark.compact.request import make_request, parse_age, parse_size
@@ -284,7 +284,7 @@ def test_a_stream_that_writes_and_readers_beside_see_every_row_once(sink, monkey
 
 def test_a_stream_from_an_older_checkpoint_does_not_answer_what_was_merged_again(sink):
     compact(sink)
-    stream = FileSink(stream_sink({"format": "json", "path": str(sink)}), STREAM, "scan-0")
+    stream = FileSink(FolderSink("json", str(sink)), STREAM, "scan-0")
     for number in (0, 8):
         with pytest.raises(RunError, match=f"trigger {number} would be answered again.* older than its sink"):
             stream.sweep(["a"], number)
