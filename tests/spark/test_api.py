@@ -128,7 +128,7 @@ def test_a_plan_starts_a_stream_and_goes_on_by_the_plan_of_the_checkpoint(loom, 
     stream = plan.start(tmp_path / "checkpoint", "memory", trigger="available", max_clock_skew=None)
     assert stream.awaitTermination(300) and len(stream.scans) == 2
     last, recent = stream.lastProgress, stream.recentProgress
-    assert set(last) == set(recent) == {"scan-0", "scan-1"}
+    assert set(last) == set(recent) == {scan.name for scan in stream.scans}
     assert all(sum(p["numInputRows"] for p in found) == 60 for found in recent.values())
     assert all(last[name]["batchId"] == recent[name][-1]["batchId"] for name in last)
     again = loom.plan(optimizer="share_all").start(tmp_path / "checkpoint", "memory", trigger="available",
