@@ -38,15 +38,15 @@ class Plan:
 
     shared: SharedPlan
     stages: StageGraph
+    sources: tuple[Source, ...]
     workload: Workload = field(compare=False)
     context: Context = field(compare=False)
-    sources: tuple[Source, ...] = field(compare=False)
 
     @classmethod
     def of(cls, context: Context, workload: Workload, shared: SharedPlan) -> Self:
         """The plan with its stages; raises if a forced algorithm must not fold what the queries ask."""
         names = dict.fromkeys(bound.query.source for bound in workload)
-        return cls(shared, context.build(shared), workload, context, tuple(context.sources[name] for name in names))
+        return cls(shared, context.build(shared), tuple(context.sources[name] for name in names), workload, context)
 
     @property
     def optimizer(self) -> str:
