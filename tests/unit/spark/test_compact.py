@@ -54,7 +54,7 @@ def publish(root: Path, query: str, number: int, files: int = 2) -> None:
         for part in range(files):
             staged = root / f"_weft_staging_{query}"
             staged.write_text("".join(f'{{"row":"{query}-{number}-{part}-{i}"}}\n' for i in range(2)))
-            staged.rename(root / query / f"trigger-{number:09d}-{part:05d}.json")
+            staged.rename(root / query / f"trigger-{number:09d}-{part:05d}.c00{part}.json")
 
 
 def expected(query: str, numbers: range, files: int = 2) -> Counter[str]:
@@ -80,7 +80,7 @@ def test_many_files_become_one_and_the_newest_trigger_stays(sink):
     found = compact(sink)
     assert [(one.query, one.files_before, one.files_after, one.merged_files) for one in found] == [
         ("a", 20, 3, 18), ("b", 20, 3, 18)]
-    newest = ["trigger-000000009-00000.json", "trigger-000000009-00001.json"]
+    newest = ["trigger-000000009-00000.c000.json", "trigger-000000009-00001.c001.json"]
     for query in ("a", "b"):
         assert names(sink, query) == ["compacted-000000000-000000008-00000.json", *newest]
         assert rows(sink, query) == expected(query, range(10))
@@ -99,13 +99,13 @@ def test_what_comes_later_is_merged_with_what_was_merged(sink):
 
 
 def test_a_target_bounds_what_is_merged_and_large_files_stay(sink):
-    one = (sink / "a" / "trigger-000000000-00000.json").stat().st_size
-    (sink / "a" / "trigger-000000004-00000.json").write_text('{"row":"large"}\n' * one)
+    one = (sink / "a" / "trigger-000000000-00000.c000.json").stat().st_size
+    (sink / "a" / "trigger-000000004-00000.c000.json").write_text('{"row":"large"}\n' * one)
     compact(sink, target_size=6 * one)
     assert names(sink, "a")[:5] == [
         "compacted-000000000-000000002-00000.json", "compacted-000000003-000000003-00000.json",
         "compacted-000000005-000000007-00000.json", "compacted-000000008-000000008-00000.json",
-        "trigger-000000004-00000.json"]
+        "trigger-000000004-00000.c000.json"]
     assert max(path.stat().st_size for path in (sink / "a").glob("compacted-*")) <= 6 * one
 
 
@@ -171,8 +171,8 @@ def test_what_others_put_there_stays(sink):
     (sink / "a" / "trigger-mine.json").write_text("mine")
     (sink / "a" / "link.json").symlink_to("elsewhere")
     (sink / "others").mkdir()
-    (sink / "others" / "trigger-000000000-00000.json").write_text("mine")
-    (sink / "others" / "trigger-000000001-00000.json").write_text("mine")
+    (sink / "others" / "trigger-000000000-00000.c000.json").write_text("mine")
+    (sink / "others" / "trigger-000000001-00000.c000.json").write_text("mine")
     assert [one.query for one in compact(sink)] == ["a", "b"]
     assert (sink / "a" / "notes.txt").read_text() == (sink / "a" / "trigger-mine.json").read_text() == "mine"
     assert os.readlink(sink / "a" / "link.json") == "elsewhere"
@@ -219,10 +219,10 @@ def test_two_compactions_at_once_are_refused_and_so_are_places_elsewhere(sink):
 
 def test_a_file_that_changes_while_it_is_read_stops_it(sink):
     steps = compaction_steps(make_request(str(sink), ["a"], None, "1GB", None), [])
-    with pytest.raises(RunError, match=r"'trigger-000000003-00001.json' has changed while it was read"):
+    with pytest.raises(RunError, match=r"'trigger-000000003-00001.c001.json' has changed while it was read"):
         for step in steps:
             if step == "a: merged":
-                (sink / "a" / "trigger-000000003-00001.json").write_text("{}\n")
+                (sink / "a" / "trigger-000000003-00001.c001.json").write_text("{}\n")
     assert len(names(sink, "a")) == 20
 
 

@@ -10,7 +10,8 @@ from itertools import groupby
 from weft.errors import RunError
 
 COLUMNAR = ("parquet", "orc")  # Spark merges these
-OWN = re.compile(r"(?:trigger-(\d{9,})|compacted-(\d{9,})-(\d{9,}))-\d{5,}\.(.+)")
+# Spark puts the number of a file within its task before what the name ends with, as in c000.snappy.parquet.
+OWN = re.compile(r"(?:trigger-(\d{9,})|compacted-(\d{9,})-(\d{9,}))-\d{5,}\.(?:c\d+\.)?(.+)")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Merge:
 
     def name(self, part: int, ending: str) -> str:
         """The name of a part of what they become."""
-        return f"compacted-{self.files[0].first:09d}-{self.files[-1].last:09d}-{part:05d}.{ending}"
+        plain = re.sub(r"^c\d+\.", "", ending)
+        return f"compacted-{self.files[0].first:09d}-{self.files[-1].last:09d}-{part:05d}.{plain}"
 
 
 def result_file(name: str, size: int, changed: float) -> ResultFile | None:
