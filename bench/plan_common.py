@@ -13,10 +13,12 @@ from plan_page import publish, show
 
 from weft.cost.model import PaperModel, find_technique
 from weft.model.window import Window
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.optimize.problem import Problem, price_groups
 
-OPTIMIZER = {o.name: o for o in OPTIMIZERS}
+OPTIMIZER = {o.name: o for o in EVERY_OPTIMIZER}
+# What results call variants, those kept from before among them.
+OPTIMIZER |= {"weave_polish": OPTIMIZER["weave_share:polish"], "local_search_ns_10x": OPTIMIZER["local_search"]}
 
 
 def problem_of(windows: Sequence[Window], rate: float, technique: str = "panes", shared: bool = False,

@@ -22,6 +22,7 @@ from weft.final.algorithms import ALGORITHMS, Algorithm
 from weft.local.run import LocalRows, cut_rows, run_tree
 from weft.model.window import Window
 from weft.optimize.problem import price_groups
+from weft.slicing import PAIRS
 from weft.testing.workloads import tri_workload
 
 QUERIES, LARGEST, OVERLAP, RATE = 100, 1000, 100, 1.0
@@ -138,13 +139,13 @@ def run_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Op
 
 def sliced(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> LocalRows:
     """The slices of all edges as a stream."""
-    slices = cut_rows(rows, [window for tree in trees for window in tree], operation)
+    slices = cut_rows(rows, PAIRS.edges(window for tree in trees for window in tree), operation)
     return LocalRows(slices.start, np.zeros(len(slices.start), np.int64), slices.values)
 
 
 def cut_apart(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> int:
     """The partial stages of all trees alone."""
-    return sum(len(cut_rows(rows, tree, operation).start) for tree in trees)
+    return sum(len(cut_rows(rows, PAIRS.edges(tree), operation).start) for tree in trees)
 
 
 def cut_shared(rows: LocalRows, trees: Sequence[Sequence[Window]], operation: Operation) -> int:

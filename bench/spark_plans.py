@@ -77,13 +77,15 @@ def weave(rows: int) -> Any:
 
 def describe(loom: Any, optimizer: str) -> dict[str, Any]:
     """A plan's size, and its cost by the Spark model in seconds."""
+    from weft.loom.sizes import model_of
     from weft.optimize.plan import find_optimizer, problem_of, sharing
     from weft.optimize.problem import price_groups
     from weft.stages.build import projection
 
     plan = loom.plan(optimizer=optimizer)
-    (group,) = sharing(tuple(loom._chosen(None)))
-    problem = problem_of(group, find_optimizer(optimizer), loom._model(group[0]), projection)
+    (group,) = sharing(plan.workload)
+    model = model_of(plan.workload, plan.context.sizes.samples)
+    problem = problem_of(group, find_optimizer(optimizer), model(group[0]), projection)
     numbers = {bound.query.name: i for i, bound in enumerate(group)}
     trees = [tree for scan in plan.scans for tree in scan.trees]
     groups = tuple(tuple(numbers[b.query.name] for b in tree.queries) for tree in trees)

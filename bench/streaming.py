@@ -32,7 +32,6 @@ from weft.io.arrivals import TIME
 from weft.spark.session.session import local_session
 from weft.spark.stream.flow import SETTINGS, closed_slices
 from weft.spark.stream.start import PARTITIONS
-from weft.stages.build import build
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
 SCHEMA = "ts timestamp, symbol string, price double, size bigint"
@@ -87,7 +86,7 @@ def drained(feed: Feed, run: str, writer) -> dict:
 def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     """Native streaming aggregation by slice and key, thrown away."""
     loom = weaving(spark, feed, [60])
-    stage = build(loom.plan()).root.stage
+    stage = loom.plan().stages.root.stage
     frame = closed_slices(source(spark, feed.folder).withColumn(TIME, F.col("ts")), stage, 0)
     loom.close()
     return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))

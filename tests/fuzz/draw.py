@@ -9,7 +9,7 @@ from tests.fuzz.case import Case, Run, Shape
 from tests.fuzz.expressions import Drawer, Folded
 from tests.fuzz.queries import KEYS, PLAIN_KEYS, draw_query, draw_window
 from weft.final.algorithms import ALGORITHMS
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 
 KINDS = ("batch", "sink", "incremental", "stream")
 HOSTILE = ("a b", "a.b", "tick`s", "größe", "日本", "slice", "p0", "k0", "window", "end", "__weft_x", "select", "from",
@@ -100,7 +100,7 @@ def draw_queries(rng: random.Random, shape: Shape, kind: str) -> list:
 
 def draw_run(rng: random.Random, kind: str) -> Run:
     """How the queries are run."""
-    optimizer = rng.choice(OPTIMIZERS).name if rng.random() < 0.4 else OPTIMIZERS[0].name
+    optimizer = rng.choice(EVERY_OPTIMIZER).name if rng.random() < 0.4 else EVERY_OPTIMIZER[0].name
     algorithm = rng.choice(ALGORITHMS).card.name if rng.random() < 0.3 and kind != "stream" else None
     format = rng.choice(("parquet", "json", "csv", "orc")) if kind in ("sink", "stream") else "parquet"
     sharing = rng.choice(("", "", "filters", "shards"))

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tests.harness.differential import collect, compare, differences
 from tests.strategies import extensions
-from tests.strategies.extensions import multiplied, pairwise_tree, product, regr_slope
+from tests.strategies.extensions import multiplied, pairwise_tree, product, regr_count, regr_slope
 from weft import AggregateError, Loom, RefusedError
 from weft.extend import Aggregate
 
@@ -61,7 +61,9 @@ def test_an_aggregate_over_a_monoid_that_there_is(loom):
     with pytest.raises(RefusedError):
         loom.query("slope", QUERY.format("regr_slope(y, x) AS b"))
     loom.aggregate(regr_slope())
+    loom.aggregate(regr_count())
     loom.query("slope", QUERY.format("regr_slope(y, x) AS b, regr_slope(y, x) FILTER (WHERE y > 3) AS c, corr(y, x)"))
+    loom.query("pairs", QUERY.format("regr_count(y, x) AS n, max(x) AS m"))
     assert differences(loom) == []
 
 

@@ -14,7 +14,6 @@ from weft.aggregates.sketches import marked
 from weft.errors import QueryError, RefusedError, RunError
 from weft.final.bags import BY_MONOID, Bag, BagLane
 from weft.optimize import predicates
-from weft.stages.build import build
 
 W = "window(ts, '10 minutes', '3 minutes')"
 NUMBERS = ("t", "n", "f", "x", "d")
@@ -107,7 +106,7 @@ def test_equal_bags_are_one_column(loom):
         "collect_list(x)": "gather", "percentile_approx(x, 0.5, 10000)": "wavelet", "count(DISTINCT s)": "repeats",
         "collect_set(s)": "gather",
     }
-    assert [column.sql for column in build(loom.plan()).root.stage.columns] == ["collect_list(x)", "collect_set(s)"]
+    assert [column.sql for column in loom.plan().stages.root.stage.columns] == ["collect_list(x)", "collect_set(s)"]
 
 
 SIZES = (0, 1, 2, 3, 5, 8, 13, 20, 35, 60, 80, 100, 150, 220, 300, 390, 410, 500, 700, 900, 1000, 1280, 1500, 2000,

@@ -357,7 +357,7 @@ def test_what_cannot_be_run_incrementally_is_said(home, spark):
     spark.sql("DROP TEMPORARY FUNCTION mine")
     loom.source("frame", spark.read.parquet(str(home.data)), time="ts")
     loom.query("f", HOURS.replace("FROM r", "FROM frame"))
-    with pytest.raises(SourceError, match="'frame' is a DataFrame"):
+    with pytest.raises(SourceError, match="'frame' is no path of files"):
         loom.run(incremental=True, queries=["f"])
     loom = Loom(spark, store=home.data / "kept")
     loom.source("r", home.data, time="ts", format="parquet")

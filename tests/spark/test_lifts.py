@@ -11,7 +11,6 @@ from tests.strategies.tables import SCHEMA, Shape, rows_of
 from weft import Loom
 from weft.aggregates.component import Lift
 from weft.spark.stream.partial import lift_sql
-from weft.stages.build import build
 
 
 def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
@@ -27,7 +26,7 @@ def test_a_row_brings_what_the_aggregate_of_it_alone_is(spark, interpreted):
         loom.source("t", table.drop("id"), time="ts")
         for i, text in enumerate(texts):
             loom.query(f"q{i}", text)
-        pairs.update((c.sql, c.lift) for node in build(loom.plan()).roots for c in node.stage.columns)
+        pairs.update((c.sql, c.lift) for node in loom.plan().stages.roots for c in node.stage.columns)
         loom.close()
 
     gather()

@@ -6,10 +6,10 @@ import datetime as dt
 
 import pytest
 
-from weft import Loom
+from weft import Loom, Optimizer, Problem
 from weft.errors import PlanError
 from weft.model.statistics import Statistics
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.spark.batch.verify import compare_tables, number_columns
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
@@ -44,7 +44,7 @@ def loom(spark):
     for name, (items, key, window) in QUERIES.items():
         made.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weft.loom.measure_scan", lambda frame, bound: LARGE)
+        patch.setattr("weft.loom.sizes.measure_scan", lambda frame, bound: LARGE)
         made.measure()
     yield made
     made.close()
@@ -83,7 +83,7 @@ def grouping(plan):
     return tuple(tuple(tuple(b.query.name for b in tree.queries) for tree in scan.trees) for scan in plan.scans)
 
 
-@pytest.mark.parametrize("optimizer", [o.name for o in OPTIMIZERS])
+@pytest.mark.parametrize("optimizer", [o.name for o in EVERY_OPTIMIZER])
 def test_whatever_the_plan_the_answers_are_sparks_own(answers, native, optimizer):
     found = answers(optimizer)
     for name, rows in native.items():
@@ -102,7 +102,7 @@ def test_weave_share_scans_more_than_once_where_that_pays(loom):
 
 def test_measuring_a_small_source_shares_one_scan(loom, spark):
     small = Loom(spark)
-    small.source("trades", loom._frames["trades"], time="ts")
+    small.source("trades", loom._context.sources.frames["trades"], time="ts")
     for name, (items, key, window) in QUERIES.items():
         small.query(name, f"SELECT {items} FROM trades GROUP BY {key}, window(ts, {window})")
     found = small.measure()
@@ -121,3 +121,24 @@ def test_sinks_and_verify_take_an_optimizer(loom, spark, tmp_path):
     assert loom.verify(names, optimizer="weave_share").ok
     with pytest.raises(PlanError, match="did you mean 'weave_share'"):
         loom.verify(optimizer="weave_sare")
+
+
+def by_slide(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    """Queries of one slide share a tree."""
+    trees: dict[int, list[int]] = {}
+    for number, window in enumerate(problem.windows):
+        trees.setdefault(window.slide, []).append(number)
+    return tuple(map(tuple, trees.values()))
+
+
+def test_an_optimizer_from_outside_plans_and_runs(loom, answers, native):
+    own = Optimizer("by_slide", "By slide", "Queries of one slide share a tree.", "none", by_slide)
+    plan = loom.plan(optimizer=own)
+    assert plan.optimizer == "by_slide"
+    assert all(len({b.query.window.slide for b in tree.queries}) == 1 for scan in plan.scans for tree in scan.trees)
+    found = answers(own)
+    assert all(compare_tables(found[name], rows) == [] for name, rows in native.items())
+    assert "by_slide" in str(loom.explain(optimizer=own))
+    careless = Optimizer("careless", "Careless", "Forgets all but the first query.", "none", lambda problem: ((0,),))
+    with pytest.raises(PlanError, match="optimizer 'careless' lost or doubled queries"):
+        loom.plan(optimizer=careless)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from weft.errors import SourceError
-from weft.io.sources import read_source
+from weft.io.sources import locate_files
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("name", "format"), [("parquet", None), ("json", "JSON"), ("orc", "orc"), ("one.csv", None)])
 def test_every_format_is_read(spark: SparkSession, data: Path, name: str, format: str | None) -> None:
-    frame = read_source(spark, data / name, format)
+    frame = locate_files(data / name, format).read(spark)
     assert {field.name: field.dataType.simpleString() for field in frame.schema} == {
         "ts": "timestamp",
         "symbol": "string",
@@ -35,11 +35,11 @@ def test_every_format_is_read(spark: SparkSession, data: Path, name: str, format
 
 
 def test_options_win(spark: SparkSession, data: Path) -> None:
-    assert read_source(spark, data / "one.csv", options={"header": "false"}).count() == 2
+    assert locate_files(data / "one.csv", options={"header": "false"}).read(spark).count() == 2
 
 
 def test_a_pattern_is_spark_s_to_expand(spark: SparkSession, data: Path) -> None:
-    assert read_source(spark, data / "*.csv").count() == 1
+    assert locate_files(data / "*.csv").read(spark).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_what_cannot_be_read_is_said(
     spark: SparkSession, data: Path, path: str, format: str | None, said: str
 ) -> None:
     with pytest.raises(SourceError, match=said):
-        read_source(spark, data / path, format)
+        locate_files(data / path, format).read(spark)

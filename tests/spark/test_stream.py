@@ -38,12 +38,12 @@ def sharing(request, monkeypatch):
 
 
 def put(spark, folder: Path, files, schema: str = SCHEMA) -> None:
-    """Files of rows, all of them there at once."""
-    for rows in files:
-        written = folder.parent / f"made_{uuid4().hex}"
-        spark.createDataFrame(list(rows), schema).coalesce(1).write.parquet(str(written))
-        for part in written.glob("part-*.parquet"):
-            part.rename(folder / f"{uuid4().hex}.parquet")
+    """Files of rows, all of them there at once: a trigger that saw some of them would find rows of the others late."""
+    made = folder.parent / f"made_{uuid4().hex}"
+    for i, rows in enumerate(files):
+        spark.createDataFrame(list(rows), schema).coalesce(1).write.parquet(str(made / str(i)))
+    for part in list(made.glob("*/part-*.parquet")):
+        part.rename(folder / f"{uuid4().hex}.parquet")
 
 
 def woven(spark, folder: Path, texts: list[str]) -> Loom:

@@ -6,7 +6,9 @@ import pytest
 
 from tests.spark.test_stream import TRADES, drop, trade
 from weft import Loom, SettingError
-from weft.errors import RunError
+from weft.errors import RunError, StreamWarning
+from weft.spark.session.session import temporary_settings
+from weft.spark.stream.sinks import FileSink, trigger_prefix
 
 FIRST = {
     "volume": "SELECT symbol, window.end AS at, sum(size) AS volume FROM trades WHERE size > 0 AND venue IS NOT NULL "
@@ -51,17 +53,42 @@ def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_p
         moved.start(place, sink)
     with pytest.raises(RunError, match=r"go to parquet in .*out, and would now go to csv in .*elsewhere"):
         first.start(place, {"format": "csv", "path": str(tmp_path / "elsewhere")})
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
-        with pytest.raises(SettingError, match=r"was true and is false now"):
-            first.start(place, sink)
-        other = loom_over(spark, tmp_path / "in", FIRST)
-        with pytest.raises(RunError, match=r"made with spark.sql.ansi.enabled true, and in this session it is false"):
-            other.start(place, sink)
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
+    for name in ("spark.sql.ansi.enabled", "spark.sql.jsonGenerator.ignoreNullFields"):
+        with temporary_settings(spark, {name: "false"}):
+            with pytest.raises(SettingError, match=r"was true and is false now"):
+                first.start(place, sink)
+            other = loom_over(spark, tmp_path / "in", FIRST)
+            with pytest.raises(RunError, match=rf"made with {name} true, and in this session it is false"):
+                other.start(place, sink)
     changed = loom_over(spark, tmp_path / "in", {**FIRST, "high": FIRST["high"].replace("0.0", "1.0")})
     with pytest.raises(RunError, match=r"this start changes 'high'\."):
         changed.start(place, sink)
     for loom in (first, again, moved, changed):
         loom.close()
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_trigger_that_is_repeated_in_the_same_process_replaces_what_its_first_attempt_left(spark, tmp_path,
+                                                                                              monkeypatch):
+    """Spark finds no worker when the files of a trigger are in place already; the second attempt numbers them anew."""
+    publish, failed = FileSink.publish, []
+
+    def fail_once(sink: FileSink, staging: str, number: int) -> None:
+        publish(sink, staging, number)
+        written = list((tmp_path / "out").rglob(f"{trigger_prefix(number)}*"))
+        if written and not failed:
+            failed.extend(path.rename(path.with_name(f"{trigger_prefix(number)}9{i}.parquet"))
+                          for i, path in enumerate(written))
+            raise RuntimeError("Python worker failed to connect back.")
+
+    monkeypatch.setattr(FileSink, "publish", fail_once)
+    monkeypatch.setattr("weft.spark.stream.handle.PAUSE", 0.0)
+    (tmp_path / "in").mkdir()
+    loom = loom_over(spark, tmp_path / "in", {"high": FIRST["high"]})
+    with loom.start(tmp_path / "checkpoint", str(tmp_path / "out")) as stream:
+        drop(tmp_path / "in", trade(1, size=2), trade(100))
+        with pytest.warns(StreamWarning, match="was started again, try 1"):
+            stream.processAllAvailable()
+    assert failed and not any(path.exists() for path in failed)
+    assert [row["high"] for row in spark.read.parquet(str(tmp_path / "out" / "high")).collect()] == [2.0]
+    loom.close()

@@ -9,7 +9,6 @@ from weft import Loom
 from weft.model.stages import FinalStage
 from weft.spark.batch.run import build_parts, share_answers
 from weft.spark.stages.partial import run_partial
-from weft.stages.build import build
 
 WINDOWS = ("'10 minutes', '2 minutes'", "'30 minutes', '2 minutes'", "'7 minutes', '4 minutes'")
 CALLS = ("avg(v) AS a", "max(v) AS h, count(*) AS n", "min_by(s, v) AS f, sum(n) AS t", "count(v) AS c",
@@ -72,7 +71,7 @@ def test_answers_without_keys_and_of_derived_groupings(loom, tmp_path):
 def test_a_tree_is_folded_once_for_what_is_asked(loom):
     add_queries(loom, ("", "WHERE v > 20"))
     plan = loom.plan(optimizer="share_all")
-    graph = build(getattr(plan, "shared", plan))
+    graph = plan.stages
     parts = share_answers(graph, build_parts(graph, lambda node: run_partial(rows_of(loom.spark), node.stage)))
     trees = {id(part.tree): part.tree for part in parts.values() if part.tree is not None}
     several = [node for node in graph.of(FinalStage) if len(graph.answers(node.id)) > 1]

@@ -11,11 +11,11 @@ from weft.extend import (
     Card,
     CombineBound,
     Component,
-    Lift,
     Lowered,
     Monoid,
     UnsupportedType,
     find_monoid,
+    lifted,
     merge_values,
     plain_lane,
     ufunc_operation,
@@ -57,6 +57,17 @@ def regr_slope() -> Aggregate:
     return Aggregate("regr_slope", lower, arity=(2, 2))
 
 
+def regr_count() -> Aggregate:
+    """Spark's regr_count over counts, as docs/aggregates.md shows it."""
+
+    def lower(args, only):
+        y, x = args
+        pairs = Component(find_monoid("count"), (f"count({y.sql}, {x.sql}){only}",), "bigint")
+        return Lowered((pairs,), "{0}")
+
+    return Aggregate("regr_count", lower, arity=(2, 2))
+
+
 def product() -> Aggregate:
     """The product of doubles: an operation and a monoid that Weft does not have."""
     multiply = ufunc_operation("product", np.multiply, lambda kind: 1)
@@ -69,8 +80,8 @@ def product() -> Aggregate:
             raise UnsupportedType(args[0].type, "Cast it to double.")
         values = f"collect_list({args[0].sql}){only}"
         column = f"IF(size({values}) = 0, NULL, aggregate({values}, 1D, (p, v) -> p * v))"
-        lifts = () if only else (Lift(args[0].sql),)
-        return Lowered((Component(monoid, (column,), "double", label=f"product({args[0].sql})", lifts=lifts),))
+        label, lifts = f"product({args[0].sql}){only}", (lifted(only, args[0].sql),)
+        return Lowered((Component(monoid, (column,), "double", label=label, lifts=lifts),))
 
     merged = "IF(size(collect_list({0})) = 0, NULL, aggregate(collect_list({0}), 1D, (p, v) -> p * v))"
     monoid = Monoid("product", multiply, encode, lambda kind, columns: (np.dtype(np.float64),), (merged,),

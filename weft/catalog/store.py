@@ -11,7 +11,7 @@ from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.expressions import find_expression, find_set, keep_expression, keep_set
 from weft.catalog.plans import keep_plan, last_plan
 from weft.catalog.record import Identity, digest_plan, node_of, place_nodes
-from weft.catalog.registrations import find_registration, keep_registration, use_plan
+from weft.catalog.registrations import find_registration, keep_registration, remove_registration, use_plan
 from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, to_whole
 from weft.model.graph import StageGraph
 from weft.model.query import Query
@@ -57,6 +57,10 @@ class Store:
         for role, number, text in split_key(query):
             use_plan(self.catalog, made, role, number, self._expression(query.source, text))
         return made
+
+    def remove(self, name: str) -> None:
+        """Take a query away, if it is there; what it was stays known."""
+        remove_registration(self.catalog, name)
 
     def known(self, rows: Rows) -> Statistics | None:
         """What was found out about these rows before, if it is enough to plan with."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """Final algorithms as the command line spells them, an optimizer, and whether sources are measured first.
+    """Final algorithms as the command line spells them, an optimizer, a slicer, and whether sources are measured first.
 
     `store` is the folder of the catalog that plans read and runs write, "" for none.
     """
@@ -17,3 +17,4 @@ class Choice:
     optimizer: str | None = None
     measure: bool = False
     store: str | None = None
+    slicer: str | None = None

@@ -19,7 +19,7 @@ from weft.cli.output import AT_FAULT, Output, Report
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, read_lines, verdicts, written
 from weft.cli.weaving import bind_project, weave_all
-from weft.io.sinks import Sink, parse_sink
+from weft.io.sinks import Sink, open_sink, parse_sink
 from weft.spark.session.package_zip import package_zip
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def require_writable(loom: Loom, sink: Sink) -> None:
     # Spark takes a second to import: what needs no Spark must not wait for it.
     from weft.spark.write.guard import require_outputs
 
-    if sink.path is not None:
-        require_outputs(loom.spark, sink.format, loom.queries)
+    require_outputs(loom.spark, open_sink(sink).facts, loom.queries)
 
 
 def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, html: Path | None) -> None:

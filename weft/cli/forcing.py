@@ -13,6 +13,7 @@ from weft.errors import PlanError
 from weft.final.choose import EVERY, forced_pairs
 from weft.optimize import OPTIMIZERS, Optimizer
 from weft.optimize.plan import find_optimizer
+from weft.slicing import PAIRS, Slicer, find_slicer
 
 
 def chosen_algorithm(project: Project, texts: Sequence[str]) -> Mapping[str, str] | None:
@@ -50,7 +51,17 @@ def chosen_optimizer(name: str | None) -> Optimizer:
         raise typer.BadParameter(str(error), param_hint="--optimizer") from error
 
 
+def chosen_slicer(name: str | None) -> Slicer:
+    """The slicer that the command line names, else the one that plans are cut by; a name that there is not is wrong."""
+    try:
+        return PAIRS if name is None else find_slicer(name)
+    except PlanError as error:
+        raise typer.BadParameter(str(error), param_hint="--slicer") from error
+
+
 def chosen(project: Project, choice: Choice) -> dict[str, Any]:
     """What a plan is made with, as `Loom.plan`, `explain`, `run` and `verify` take it."""
     name = project.optimizer if choice.optimizer is None else choice.optimizer
-    return {"algorithm": chosen_algorithm(project, choice.algorithms), "optimizer": chosen_optimizer(name).name}
+    sliced = {} if choice.slicer is None else {"slicer": chosen_slicer(choice.slicer).name}
+    algorithm = chosen_algorithm(project, choice.algorithms)
+    return {"algorithm": algorithm, "optimizer": chosen_optimizer(name).name, **sliced}

@@ -1,8 +1,8 @@
-"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; calibrate, package for all."""
+"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, compact, calibrate,
+package."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from weft.cli.options import (
     ClockSkewOption,
     DeadLettersOption,
     DebugOption,
+    DryRunOption,
     FolderArgument,
     HoursOption,
     HtmlOption,
@@ -29,7 +30,9 @@ from weft.cli.options import (
     MetricsHostOption,
     MetricsPortOption,
     ModelOption,
+    MovedOption,
     NamesArgument,
+    OlderOption,
     OnceOption,
     OptimizerOption,
     ProjectOption,
@@ -39,12 +42,16 @@ from weft.cli.options import (
     ResetOption,
     RowsOption,
     ShowOption,
+    SinkArgument,
     SinkOption,
+    SlicerOption,
     StoreOption,
     StreamSinkOption,
+    TargetSizeOption,
+    TechniqueOption,
     TriggerOption,
     ViewArgument,
-    WindowsOption,
+    WindowsArgument,
     ZipArgument,
 )
 from weft.cli.output import reporting
@@ -61,18 +68,19 @@ app = typer.Typer(
 )
 
 
+what_if = typer.Typer(
+    help="Plan what is in no project, without data or Spark.",
+    epilog="Example: weft what-if windows 16/4,10/5,8/4 --rate 1.2",
+    no_args_is_help=True,
+)
+app.add_typer(what_if, name="what-if")
+
+
 def print_version(wanted: bool) -> None:
     """Prints the version and ends."""
     if wanted:
         typer.echo(f"weft {__version__}")
         raise typer.Exit
-
-
-def refuse(options: Mapping[str, object], reason: str) -> None:
-    """Raises at the first option that was given and must not be."""
-    for name, value in options.items():
-        if value is not None:
-            raise typer.BadParameter(reason, param_hint=name)
 
 
 @app.callback()
@@ -107,41 +115,55 @@ def check(
         commands.check(output, project, query or [])
 
 
-@app.command(
-    epilog="Examples: weft plan --html plan.html; weft plan --optimizer weave_share --measure; "
-    "weft plan --windows 16/4,10/5,8/4 --rate 1.2 --optimizer weave_share"
-)
+@app.command(epilog="Examples: weft plan; weft plan --html plan.html; weft plan --optimizer weave_share --measure")
 def plan(
     project: ProjectOption = None,
     query: QueryOption = None,
     algorithm: AlgorithmOption = None,
     optimizer: OptimizerOption = None,
+    slicer: SlicerOption = None,
     measure: MeasureOption = False,
     store: StoreOption = None,
     html: HtmlOption = None,
-    windows: WindowsOption = None,
+    moved: MovedOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what the project's queries share, how they will run and what that costs."""
+    from weft.cli import commands
+
+    if moved:
+        raise typer.BadParameter("windows without a project have a command of their own: "
+                                 "weft what-if windows 16/4,10/5,8/4 --rate 1.2", param_hint="--windows")
+    with reporting(as_json, debug) as output:
+        chosen = Choice(algorithm or [], optimizer, measure, store, slicer)
+        commands.plan(output, project, query or [], chosen, html)
+
+
+@what_if.command(
+    epilog="Examples: weft what-if windows 16/4,10/5,8/4 --rate 1.2 --optimizer weave_share; "
+    "weft what-if windows 10m/1m 1h/7s@2s --rate 500; "
+    "weft what-if windows @windows.txt --model spark --rows 20e6 --json"
+)
+def windows(
+    windows: WindowsArgument,
+    optimizer: OptimizerOption = None,
+    slicer: SlicerOption = None,
     model: ModelOption = None,
     rate: RateOption = None,
+    algorithm: TechniqueOption = None,
     rows: RowsOption = None,
     keys: KeysOption = None,
     hours: HoursOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what the queries share, how they will run and what that costs; or what windows would cost (--windows)."""
-    from weft.cli import commands, what_if
+    """Show which windows should share a tree, and what that costs."""
+    from weft.cli.what_if import Question, plan_windows
 
-    of_project = {"--project": project, "--query": query or None, "--measure": measure or None, "--html": html,
-                  "--store": store}
-    of_windows = {"--model": model, "--rate": rate, "--rows": rows, "--keys": keys, "--hours": hours}
     with reporting(as_json, debug) as output:
-        if windows:
-            refuse(of_project, "this is for a project, and --windows plans without one: leave one of them out.")
-            asked = what_if.Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours)
-            what_if.what_if(output, asked)
-        else:
-            refuse(of_windows, "this is for a plan of --windows: give some, or leave it out.")
-            commands.plan(output, project, query or [], Choice(algorithm or [], optimizer, measure, store), html)
+        asked = Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours, slicer)
+        plan_windows(output, asked)
 
 
 @app.command(
@@ -198,6 +220,26 @@ def stream(
         wanted = command.one_trigger(trigger, once)
         asked = command.StreamTable(checkpoint, sink, wanted, max_clock_skew, dead_letters, metrics_port, metrics_host)
         command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
+
+
+@app.command(
+    epilog="Examples: weft compact out-stream; weft compact out-stream --query vwap --older 1h; "
+    "weft compact out-stream --dry-run --json | jq '.queries[].merged_files'"
+)
+def compact(
+    sink: SinkArgument,
+    query: QueryOption = None,
+    older: OlderOption = None,
+    target_size: TargetSizeOption = "128MB",
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Merge the small files that a stream has written; it may run on, and readers find every row once."""
+    from weft.cli import compact as command
+
+    with reporting(as_json, debug) as output:
+        command.compact(output, sink, query or [], older, target_size, dry_run)
 
 
 @app.command(epilog="Examples: weft verify --query vwap; weft verify --algorithm recalc --optimizer no_share")

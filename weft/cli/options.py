@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from weft.optimize import OPTIMIZERS
+from weft.slicing import PAIRS, SLICERS
 
-WHAT_IF = "What if: --windows"
 # What `weft catalog` shows.
 VIEWS = ("queries", "nodes", "expressions", "statistics", "plans")
 
@@ -46,7 +46,18 @@ OptimizerOption = Annotated[
         "-o",
         metavar="NAME",
         help=f"Group the queries into trees with this optimizer: {', '.join(o.name for o in OPTIMIZERS)}. "
+        f"Options of a search stand behind its name, as in {OPTIMIZERS[2].variants[0].name}. "
         f"{OPTIMIZERS[0].name} unless weft.toml names another. docs/planning.md describes them.",
+        show_default=False,
+    ),
+]
+SlicerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--slicer",
+        metavar="NAME",
+        help=f"Cut time into slices with {', '.join(s.name for s in SLICERS)} instead of {PAIRS.name}, to see what it "
+        "costs. docs/planning.md says how they differ.",
         show_default=False,
     ),
 ]
@@ -55,45 +66,43 @@ MeasureOption = Annotated[
     typer.Option("--measure", help="First count the rows, keys and time of every source, one pass each; plans are then "
                  "priced for them."),
 ]
-WindowsOption = Annotated[
+MovedOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--windows",
-        "-w",
+    typer.Option("--windows", "-w", "--model", "--rate", "--rows", "--keys", "--hours", hidden=True,
+                 help="What `weft what-if windows` takes now; here to say so."),
+]
+WindowsArgument = Annotated[
+    list[str],
+    typer.Argument(
         metavar="WINDOWS",
-        help='Plan these windows instead of a project, without data or Spark: "16/4,10/5@2" in any unit, "10m/1m" in '
-        "us, ms, s, m, h or d, or @FILE with one a line. Give it again for more.",
+        help='The windows as range/slide or range/slide@start: "16/4,10/5@2" in any unit, "10m/1m" in us, ms, s, m, h '
+        "or d, or @FILE with one a line.",
         show_default=False,
-        rich_help_panel=WHAT_IF,
     ),
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="What a plan of --windows costs: paper (operations per unit of time; needs --rate; --algorithm names its "
-        "technique, panes if not) or spark (seconds).",
-        show_default="paper",
-        rich_help_panel=WHAT_IF,
-    ),
+    typer.Option("--model", metavar="MODEL", help="What a plan costs: paper (operations per unit of time; needs "
+                 "--rate) or spark (seconds).", show_default="paper"),
+]
+TechniqueOption = Annotated[
+    list[str] | None,
+    typer.Option("--algorithm", "-a", metavar="NAME", help="The final technique that a plan is priced with (paper).",
+                 show_default="panes"),
 ]
 RateOption = Annotated[
     float | None,
     typer.Option("--rate", help="Tuples per unit of time, per second where windows are durations (paper).",
-                 show_default=False, rich_help_panel=WHAT_IF),
+                 show_default=False),
 ]
 RowsOption = Annotated[
-    float | None,
-    typer.Option("--rows", help="Rows of the source (spark).", show_default="2 million", rich_help_panel=WHAT_IF),
+    float | None, typer.Option("--rows", help="Rows of the source (spark).", show_default="2 million")
 ]
 KeysOption = Annotated[
-    float | None,
-    typer.Option("--keys", help="Distinct keys of the source (spark).", show_default="1000", rich_help_panel=WHAT_IF),
+    float | None, typer.Option("--keys", help="Distinct keys of the source (spark).", show_default="1000")
 ]
 HoursOption = Annotated[
-    float | None,
-    typer.Option("--hours", help="Hours that its rows span (spark).", show_default="10", rich_help_panel=WHAT_IF),
+    float | None, typer.Option("--hours", help="Hours that its rows span (spark).", show_default="10")
 ]
 SinkOption = Annotated[
     str | None,
@@ -149,6 +158,18 @@ MetricsHostOption = Annotated[
 JsonLinesOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a trigger and scan, and nothing else, to stdout.")
 ]
+SinkArgument = Annotated[
+    str, typer.Argument(metavar="SINK", help="The folder that a stream writes to, with a folder for each query.",
+                        show_default=False)
+]
+OlderOption = Annotated[
+    str | None,
+    typer.Option("--older", metavar="AGE", help="Only files that are older, as in 1h or 2 days.", show_default=False),
+]
+TargetSizeOption = Annotated[
+    str, typer.Option("--target-size", metavar="SIZE", help="Make files of at most this size.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be merged; change nothing.")]
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="QUERY", help="Only these queries.", show_default=False),

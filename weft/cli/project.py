@@ -13,9 +13,10 @@ from weft.cli.stream_table import StreamTable, build_stream
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
-from weft.io.formats import FEEDS, READABLE, find_format, is_remote, list_formats, locate
+from weft.io.formats import find_member, is_remote, list_members, locate
 from weft.io.places import overlap, place_of
 from weft.io.sinks import Sink, make_sink
+from weft.io.sources import SOURCES
 from weft.optimize.plan import find_optimizer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -101,11 +102,10 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
     if not NAME.fullmatch(name):
         raise ProjectError(f"{FILE}: source '{name}' cannot be named in SQL: use letters, digits and underscores.")
     path, format = required(table, "path", f"sources.{name}."), table.get("format")
-    if format is not None and find_format(format, (*READABLE, *FEEDS)) is None:
-        known = list_formats((*READABLE, *FEEDS))
+    if format is not None and find_member(format, SOURCES) is None:
+        known = list_members(SOURCES)
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {known}.")
-    fed = format is not None and find_format(format, FEEDS) is not None
-    place = path if fed else locate(folder, path)
+    place = locate(folder, path) if is_files(format) else path
     return Source(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
                   table.get("watermark"), table.get("schema"))
 
@@ -182,8 +182,13 @@ def required(table: Mapping[str, Any], key: str, prefix: str = "") -> Any:
     return table[key]
 
 
+def is_files(format: str | None) -> bool:
+    """Whether a source of this format is a path of files, as it is where none is named."""
+    found = find_member(format, SOURCES) if format is not None else None
+    return found is None or found.facts.files
+
+
 def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
-    fed = source.format is not None and find_format(source.format, FEEDS) is not None
-    if path and not fed and overlap(place_of(source.path), place_of(path)):
+    if path and is_files(source.format) and overlap(place_of(source.path), place_of(path)):
         raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

@@ -23,8 +23,8 @@ from weft.cli.stream_table import AVAILABLE, CHECKPOINT, StreamTable, chosen_tab
 from weft.cli.tables import counted
 from weft.cli.view import View, chosen_view
 from weft.cli.weaving import weave_all
-from weft.io.formats import CONSOLE, locate
-from weft.io.sinks import Sink
+from weft.io.formats import locate
+from weft.io.sinks import Sink, console
 from weft.server.endpoint import HOST, serving
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Settings:
     @property
     def prints(self) -> bool:
         """Whether the answers are printed."""
-        return self.sink.format == CONSOLE.name
+        return self.sink.format == console.facts.name
 
     @property
     def arguments(self) -> dict[str, Any]:

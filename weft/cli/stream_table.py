@@ -9,8 +9,8 @@ from typing import Any
 
 from weft.cli.toml import FILE
 from weft.errors import ProjectError
-from weft.io.formats import CONSOLE, NOOP, WRITABLE, absolute, find_format, is_remote, locate
-from weft.io.sinks import Sink, parse_sink
+from weft.io.formats import absolute, find_member, is_remote, locate
+from weft.io.sinks import WRITABLE, Sink, console, parse_sink
 
 CHECKPOINT = ".weft/checkpoint"
 # Not the folder of `weft run`, which puts a query's folder in place whole and would take a stream's answers away.
@@ -59,9 +59,9 @@ def placed(table: StreamTable, place: Place) -> StreamTable:
 def placed_sink(text: str, place: Place) -> str:
     """The sink as spelled, `console`, `FORMAT`, `FORMAT:PATH` or `PATH`, with its path put in place."""
     head, _, rest = text.partition(":")
-    if find_format(text, (CONSOLE, *WRITABLE)) is not None:
+    if find_member(text, (console, *WRITABLE)) is not None:
         return text
-    if find_format(head, WRITABLE) is None or rest.startswith("//"):
+    if find_member(head, WRITABLE) is None or rest.startswith("//"):
         return place(text)
     return f"{head}:{place(rest)}"
 
@@ -75,8 +75,8 @@ def chosen_table(table: StreamTable, asked: StreamTable) -> StreamTable:
 
 def sink_for(folder: Path, sink: Sink, text: str | None) -> Sink:
     """Where a stream's answers go; what its spelling leaves out is the project's format, and a folder of its own."""
-    if text and find_format(text, (CONSOLE,)):
-        return Sink(CONSOLE.name)
-    format = sink.format if sink.format != NOOP.name else "parquet"
+    if text and find_member(text, (console,)):
+        return Sink(console.facts.name)
+    format = sink.format if sink.path is not None else "parquet"
     base = Sink(format, locate(folder, SINK))
     return parse_sink(text, base) if text else base

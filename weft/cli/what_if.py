@@ -1,4 +1,4 @@
-"""`weft plan --windows`: what an optimizer makes of windows, and what that costs, without a project, data or Spark."""
+"""`weft what-if windows`: what an optimizer makes of windows, and what that costs, without a project, data or Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import RenderableType
 
-from weft.cli.forcing import chosen_optimizer
+from weft.cli.forcing import chosen_optimizer, chosen_slicer
 from weft.cli.nearest import did_you_mean
 from weft.cli.output import Output
 from weft.cli.tables import columns, counted, few
@@ -22,6 +22,7 @@ from weft.optimize.base import Optimizer
 from weft.optimize.cost_breakdown import CostBreakdown, break_down, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.plan import solve
 from weft.optimize.problem import Problem
+from weft.slicing import PAIRS, Slicer, open_slices
 
 MODELS = ("paper", "spark")
 TECHNIQUE = "panes"
@@ -42,6 +43,7 @@ class Question:
     rows: float | None = None
     keys: float | None = None
     hours: float | None = None
+    slicer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ class Reply:
     estimating: Estimating
     account: CostBreakdown
     once: float
+    slicer: Slicer = PAIRS
 
 
-def what_if(output: Output, question: Question) -> None:
+def plan_windows(output: Output, question: Question) -> None:
     """Plans the windows and shows the trees; whatever is wrong is wrong usage, since there is nothing but options."""
     reply = answer(question)
     output.show(to_dict(reply), *pages(reply))
@@ -75,16 +78,17 @@ def answer(question: Question) -> Reply:
     try:
         given = read_windows(question.windows)
     except PlanError as error:
-        raise wrong("--windows", error) from error
+        raise wrong("WINDOWS", error) from error
     optimizer = chosen_optimizer(question.optimizer)
     estimating = estimate(question, given)
-    problem = Problem(given.windows, estimating.model, shared=optimizer.shared)
+    slicer = chosen_slicer(question.slicer)
+    problem = Problem(given.windows, estimating.model, shared=optimizer.shared, slicer=slicer)
     try:
         groups = solve(optimizer, problem)
     except PlanError as error:
         raise wrong("--optimizer", error) from error
     found = break_down(problem, groups, estimating.factor)
-    return Reply(given, optimizer, estimating, found, problem.pricing.once * estimating.factor)
+    return Reply(given, optimizer, estimating, found, problem.pricing.once * estimating.factor, slicer)
 
 
 def wrong(option: str, reason: object) -> typer.BadParameter:
@@ -162,6 +166,7 @@ def to_dict(reply: Reply) -> dict[str, Any]:
     facts = {key: tidy(value) if isinstance(value, float) else value for key, value in reply.estimating.facts.items()}
     return {
         "optimizer": reply.optimizer.name,
+        "slicer": reply.slicer.name,
         "model": reply.estimating.model.name,
         **facts,
         **plain_costs(found),
@@ -202,6 +207,10 @@ def sentences(reply: Reply) -> Iterator[str]:
     made = f"{reply.optimizer.title}: {counted(size, 'query')} in {counted(trees, 'tree')}"
     yield (f"{made} for {found.cost.total:.6g} {facts['unit']}; No Share takes {found.no_share:.6g}, "
            f"Shared {found.shared:.6g}.")
+    if reply.slicer is not PAIRS:
+        yield f"Cut by {reply.slicer.title}: {reply.slicer.description}"
+    if why := open_slices((reply.slicer.name,)):
+        yield f"{why}."
     if reply.once:
         yield f"The one partial stage for all trees takes {reply.once:.6g} of that."
     yield source_of(facts) if "rows" in facts else f"Estimated for a rate of {facts['rate']:g}, {facts['technique']}."

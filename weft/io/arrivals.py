@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from weft.errors import SourceError
 
@@ -47,6 +48,11 @@ def parse_delay(spark: SparkSession, text: str, what: str) -> int:
     if found is None or found[0] is None or found[0] < 0:
         raise SourceError(f"{what} is '{text}', which is no time to wait: write '10 minutes' or '1 day'.")
     return int(found[0])
+
+
+def with_corrupt(schema: StructType) -> StructType:
+    """A schema with a column for the texts that do not fit it."""
+    return StructType([*schema.fields, StructField(CORRUPT, StringType())])
 
 
 def find_faults(columns: Sequence[str], time: str, max_clock_skew: int | None) -> dict[str, str]:

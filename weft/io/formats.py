@@ -1,39 +1,23 @@
-"""The file formats Weft reads and writes, in one visible list."""
+"""Names of formats, and paths as Spark sees them."""
 
 from __future__ import annotations
 
 import os.path
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 
-@dataclass(frozen=True)
-class Format:
-    """A format by its Spark name, with the suffixes that tell it."""
+class Member(Protocol):
+    """A member of a family of sources or sinks."""
 
-    name: str
-    suffixes: tuple[str, ...] = ()
+    @property
+    def facts(self) -> Any:
+        """What it can do, its name among that."""
 
 
-PARQUET = Format("parquet", (".parquet", ".pq"))
-CSV = Format("csv", (".csv", ".csv.gz"))
-JSON = Format("json", (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz"))
-ORC = Format("orc", (".orc",))
-NOOP = Format("noop")
-CONSOLE = Format("console")
-MEMORY = Format("memory")
-
-KAFKA = Format("kafka")
-RATE = Format("rate")
-SOCKET = Format("socket")
-
-READABLE: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
-# What is read and is no file.
-FEEDS: tuple[Format, ...] = (KAFKA, RATE, SOCKET)
-WRITABLE: tuple[Format, ...] = (*READABLE, NOOP)
-# What a stream may write to besides.
-SHOWN: tuple[Format, ...] = (CONSOLE, MEMORY)
+M = TypeVar("M", bound=Member)
 
 
 def absolute(path: str) -> str:
@@ -53,12 +37,12 @@ def is_remote(path: str) -> bool:
     return re.match(r"[A-Za-z][\w.+-]+:/", path) is not None
 
 
-def find_format(name: str, formats: tuple[Format, ...]) -> Format | None:
-    """The format of that name, in any case of letters."""
-    return next((item for item in formats if item.name == name.lower()), None)
+def find_member(name: str, members: Iterable[M]) -> M | None:
+    """The source or sink of that name, in any case of letters."""
+    return next((member for member in members if member.facts.name == name.lower()), None)
 
 
-def list_formats(formats: tuple[Format, ...]) -> str:
+def list_members(members: Iterable[Member]) -> str:
     """The names as people read them: a, b or c."""
-    *rest, last = (item.name for item in formats)
-    return f"{', '.join(rest)} or {last}"
+    *rest, last = (member.facts.name for member in members)
+    return f"{', '.join(rest)} or {last}" if rest else last

@@ -1,6 +1,9 @@
-"""What Java raises through Py4J, as types that are there for a Spark Connect client too, which may have no Py4J."""
+"""What Java raises through Py4J, as types that are there for a Spark Connect client too, which may have no Py4J, and
+what its texts say."""
 
 from __future__ import annotations
+
+import re
 
 try:
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -13,4 +16,17 @@ except ImportError:
         """Never raised: there is no Java in this process."""
 
 
-__all__ = ["Py4JError", "Py4JJavaError"]
+def spark_reason(error: Exception) -> str:
+    """The line of an error's text that says most: the last cause where Java lists them, else the first line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
+    return with_file(str(error), causes[-1] if causes else lines[0])
+
+
+def with_file(text: str, cause: str) -> str:
+    """The cause of an error with the file that Spark was reading, which the innermost cause often leaves out."""
+    found = re.search(r"error while reading file (\S+?)\.?\s", text)
+    return cause if found is None or found[1] in cause else f"cannot read {found[1]}: {cause}"
+
+
+__all__ = ["Py4JError", "Py4JJavaError", "spark_reason", "with_file"]

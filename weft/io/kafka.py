@@ -13,9 +13,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, StringType, StructType
 
 from weft.errors import RunError, SourceError, WeftError
+from weft.io.answer_sink import Answers, AnswerSink
 from weft.io.arrivals import CORRUPT, quoted
-from weft.io.java import Py4JError
-from weft.io.sources import schema_of, spark_reason
+from weft.io.java import Py4JError, spark_reason
+from weft.io.row_source import RowSource
+from weft.io.schemas import schema_of
+from weft.io.sinks.kafka import FACTS as SINK_FACTS
+from weft.io.sources.kafka import FACTS as SOURCE_FACTS
 
 T = TypeVar("T")
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -33,7 +37,7 @@ JSON_WRITE = {
 
 
 @dataclass(frozen=True)
-class Kafka:
+class Kafka(RowSource):
     """A topic whose records are JSON objects; options are the connector's and, as `kafka.*`, the client's."""
 
     servers: str
@@ -43,6 +47,7 @@ class Kafka:
     starting: str = "earliest"
     # Options hold passwords, and a value that is printed prints its fields.
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    facts = SOURCE_FACTS
 
     def __post_init__(self) -> None:
         if self.value not in VALUES:
@@ -65,6 +70,10 @@ class Kafka:
         fields = self.fields()
         records = self._loaded(spark, lambda: spark.read.format("kafka").options(**settings).load())
         return parse_records(records, fields)
+
+    def location(self) -> str:
+        """The topic, without servers and passwords."""
+        return f"kafka {self.topic}"
 
     def _settings(self, starting: str) -> dict[str, str]:
         given = {key: str(value) for key, value in self.options.items()}
@@ -120,16 +129,23 @@ def raw_text(value: Column) -> Column:
 
 
 @dataclass(frozen=True)
-class KafkaSink:
-    """A topic that the answers of a stream go to, as `write_kafka` writes them; `{query}` in it is the query's name."""
+class KafkaSink(AnswerSink):
+    """A topic that the answers of a stream go to, as `write_kafka` writes them; `{query}` in it is the query's name.
+    At least once: a trigger that is repeated after a crash writes its records again."""
 
     servers: str
     topic: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    facts = SINK_FACTS
 
-    def write(self, rows: DataFrame, query_column: str) -> None:
-        """Write rows of queries that one column names."""
-        write_kafka(rows, query_column, self.servers, self.topic, self.options)
+    def write(self, answers: Answers, trigger: int | None) -> None:
+        """Write the rows of all queries."""
+        for _, rows in answers.together():
+            write_kafka(rows, answers.query_column, self.servers, self.topic, self.options)
+
+    def location(self) -> str:
+        """The topic, without servers and passwords."""
+        return f"the topic {self.topic}"
 
 
 def write_kafka(

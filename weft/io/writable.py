@@ -7,17 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from weft.errors import RefusedError
-from weft.io.formats import CSV, JSON, KAFKA, MEMORY, ORC, PARQUET
+from weft.io.answer_sink import Columns, SinkFacts
 from weft.model.query import Output, Query
 
-# The types that Spark's writer of a format refuses, by their names in JSON.
-SCALARS_REFUSED = {PARQUET.name: {"interval"}, JSON.name: {"interval"}, MEMORY.name: {"interval"},
-                   ORC.name: {"interval", "void", "variant", "geography", "geometry"},
-                   CSV.name: {"interval", "void", "variant", "geography", "geometry", "struct", "array", "map"}}
-# A column of each of these formats is found by its name alone.
-UNIQUE = (PARQUET.name, ORC.name, JSON.name, KAFKA.name)
-# Signs in a column's name that do not come back as they were written.
-SIGNS = {ORC.name: "`", CSV.name: "\n\r"}
 ADVICE = {"struct": "Write its fields as columns, such as window.start, or choose parquet or json.",
           "array": "Write its elements as columns, or choose parquet or json.",
           "map": "Write its values as columns, or choose parquet or json.",
@@ -26,25 +18,27 @@ ADVICE = {"struct": "Write its fields as columns, such as window.start, or choos
           "interval": "Cast it to INTERVAL DAY TO SECOND or INTERVAL YEAR TO MONTH."}
 
 
-def refuse_unwritable(query: Query, format: str, own: str, sensitive: bool) -> None:
-    """Raise where a query has an output that the format cannot hold, or one named as Weft's own column."""
-    refuse_names(query, format, own, sensitive)
+def refuse_unwritable(query: Query, sink: SinkFacts, own: str, sensitive: bool) -> None:
+    """Raise where a query has an output that a sink cannot hold, or one named as Weft's own column."""
+    if sink.columns is None:
+        return
+    refuse_names(query, sink.name, sink.columns, own, sensitive)
     for output in query.outputs:
         for kind in kinds(json.loads(output.type)):
-            if kind in SCALARS_REFUSED.get(format, ()):
-                raise RefusedError(query.name, f"{format} cannot hold column '{output.name}', whose type is or holds "
-                                   f"{kind}.", hint=ADVICE.get(kind, "Choose parquet."))
+            if kind in sink.columns.types:
+                raise RefusedError(query.name, f"{sink.name} cannot hold column '{output.name}', whose type is or "
+                                   f"holds {kind}.", hint=ADVICE.get(kind, "Choose parquet."))
 
 
-def refuse_names(query: Query, format: str, own: str, sensitive: bool) -> None:
+def refuse_names(query: Query, format: str, held: Columns, own: str, sensitive: bool) -> None:
     """Raise where the columns of a query cannot be told apart, or come back under other names."""
     names = [output.name for output in query.outputs]
     if any(same(name, sensitive) == same(own, sensitive) for name in names):
         raise RefusedError(query.name, f"the column name '{own}' is Weft's own.", hint="Give it another alias.")
-    bad = next((name for name in names for sign in SIGNS.get(format, "") if sign in name), None)
+    bad = next((name for name in names for sign in held.signs if sign in name), None)
     if bad is not None:
         raise RefusedError(query.name, f"{format} does not keep the column name {bad!r}.", hint="Give it an alias.")
-    twice = next(repeated([names, *nested(query.outputs)], sensitive), None) if format in UNIQUE else None
+    twice = next(repeated([names, *nested(query.outputs)], sensitive), None) if held.unique else None
     if twice is not None:
         hint = "Give one of them another alias" + ("." if sensitive else ", which differs in more than its case.")
         raise RefusedError(query.name, f"{format} cannot hold two columns named '{twice}'.", hint=hint)

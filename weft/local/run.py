@@ -9,8 +9,10 @@ import numpy as np
 
 from weft.aggregates.operation import Operation, State
 from weft.final.algorithms.base import Algorithm
-from weft.model.edges import progressions
+from weft.local.open_slices import latest_cut, open_parts, with_open
+from weft.model.edges import Progression
 from weft.model.window import Window
+from weft.slicing import PAIRS, Slicer
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ class LocalAnswers:
     values: State
 
 
-def cut_rows(rows: LocalRows, windows: Sequence[Window], operation: Operation) -> LocalSlices:
+def cut_rows(rows: LocalRows, cuts: Sequence[Progression], operation: Operation) -> LocalSlices:
     """The partial stage of a tree: every row goes to the slice that began last."""
-    start = np.max([rows.time - (rows.time - phase) % period for phase, period in progressions(windows)], axis=0)
+    start = latest_cut(rows.time, cuts)
     order = np.lexsort((start, rows.key))
     key, start = rows.key[order], start[order]
     first = np.flatnonzero(np.append(True, (key[1:] != key[:-1]) | (start[1:] != start[:-1])))
@@ -52,29 +54,37 @@ def cut_rows(rows: LocalRows, windows: Sequence[Window], operation: Operation) -
 
 
 def run_tree(rows: LocalRows, windows: Sequence[Window], operation: Operation,
-             algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
+             algorithm: Algorithm, slicer: Slicer = PAIRS) -> Iterator[tuple[Window, LocalAnswers]]:
     """The answers of every window of a tree; windows that end at the same times are folded together."""
     if not len(rows.time):
         return
-    slices = cut_rows(rows, windows, operation)
+    cuts = slicer.edges(windows)
+    slices = cut_rows(rows, cuts, operation)
+    still_open = rows if slicer.reads_open else None
     families: dict[tuple[int, int], list[Window]] = {}
     for window in sorted(set(windows)):
         families.setdefault((window.slide, (window.start + window.range) % window.slide), []).append(window)
     for (slide, phase), family in sorted(families.items()):
         for together in [family] if algorithm.card.multi else [[window] for window in family]:
-            yield from fold_local(slices, slide, phase, together, operation, algorithm)
+            yield from fold_local(slices, cuts, slide, phase, together, operation, algorithm, still_open)
 
 
-def fold_local(slices: LocalSlices, slide: int, phase: int, windows: Sequence[Window], operation: Operation,
-               algorithm: Algorithm) -> Iterator[tuple[Window, LocalAnswers]]:
-    """Windows of one slide that end together: all keys are read at once."""
-    steps = find_steps(slices, slide, phase, [w.range for w in windows])
+def fold_local(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phase: int, windows: Sequence[Window],
+               operation: Operation, algorithm: Algorithm,
+               still_open: LocalRows | None) -> Iterator[tuple[Window, LocalAnswers]]:
+    """Windows of one slide that end together: all keys are read at once. Rows are given where slices are read while
+    open."""
+    steps = find_steps(slices, cuts, slide, phase, [w.range for w in windows])
     answers = algorithm.read(operation, slices.values, steps.lo, steps.hi)
-    key, end = steps.key, steps.end
+    key, end, parts = steps.key, steps.end, None
+    if still_open is not None:
+        parts = open_parts(still_open.time, still_open.key, still_open.values, cuts, key, end, slide, operation)
     for r, window in enumerate(windows):
-        there = np.flatnonzero(steps.hi > steps.lo[:, r])
-        values = tuple(a.reshape(-1, len(windows))[there, r] for a in answers)
-        yield window, LocalAnswers(key[there], end[there] - window.range, values)
+        held, values = steps.hi > steps.lo[:, r], tuple(a.reshape(-1, len(windows))[:, r] for a in answers)
+        if parts is not None:
+            values, held = with_open(values, held, parts, operation)
+        there = np.flatnonzero(held)
+        yield window, LocalAnswers(key[there], end[there] - window.range, tuple(a[there] for a in values))
 
 
 @dataclass(frozen=True)
@@ -87,8 +97,10 @@ class LocalSteps:
     hi: np.ndarray
 
 
-def find_steps(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int]) -> LocalSteps:
-    """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice."""
+def find_steps(slices: LocalSlices, cuts: Sequence[Progression], slide: int, phase: int,
+               ranges: Sequence[int]) -> LocalSteps:
+    """All steps of all keys: from the first end after a key's first slice to the last that sees its last slice. Only
+    slices that are closed by then count."""
     size = np.diff(slices.offsets)
     there = size > 0
     first, last = slices.start[slices.offsets[:-1][there]], slices.start[slices.offsets[1:][there] - 1]
@@ -100,7 +112,7 @@ def find_steps(slices: LocalSlices, slide: int, phase: int, ranges: Sequence[int
     ends = np.zeros(len(size), np.int64)
     ends[there] = begin
     end = ends[key] + (np.arange(offsets[-1]) - offsets[key]) * slide
-    hi = place_rows(slices, key, end)
+    hi = place_rows(slices, key, latest_cut(end, cuts))
     lo = np.stack([place_rows(slices, key, end - r) for r in ranges], 1)
     return LocalSteps(key, end, lo, hi)
 

@@ -27,9 +27,13 @@ def within(inner: Progression, outer: Progression) -> bool:
 
 def progressions(windows: Iterable[Window]) -> tuple[Progression, ...]:
     """The edges of all windows, without those that others contain."""
-    found = sorted({edge for window in windows for edge in edges_of(window)}, key=lambda e: (e[1], e[0]))
+    return without_contained(edge for window in windows for edge in edges_of(window))
+
+
+def without_contained(edges: Iterable[Progression]) -> tuple[Progression, ...]:
+    """The progressions of which no other holds every point, the densest first."""
     kept: list[Progression] = []
-    for edge in found:
+    for edge in sorted(set(edges), key=lambda e: (e[1], e[0])):
         if not any(within(edge, other) for other in kept):
             kept.append(edge)
     return tuple(kept)

@@ -29,12 +29,13 @@ class Scan:
     """One grouping of a source's rows: queries with the same time and keys, and scans derived from its slices.
 
     A derived scan has fewer keys and reads this one's slices instead of the source. A scan without trees is there for
-    those derived from it only: `union` names its keys.
+    those derived from it only: `union` names its keys. `slicer` names what decides where its slices are cut.
     """
 
     trees: tuple[Tree, ...]
     derived: tuple[Scan, ...] = ()
     union: tuple[str, ...] = ()
+    slicer: str = "pairs"
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
@@ -105,6 +106,11 @@ class SharedPlan:
     optimizer: str
     scans: tuple[Scan, ...]
     forced: Forced = ()
+
+    @property
+    def slicers(self) -> tuple[str, ...]:
+        """The names of the slicers that its scans are cut by."""
+        return tuple(dict.fromkeys(node.slicer for node in self.nodes))
 
     @property
     def nodes(self) -> tuple[Scan, ...]:

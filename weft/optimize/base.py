@@ -13,7 +13,8 @@ class Optimizer:
     """An optimizer: `group` says which queries share a tree; `shared`, whether trees share one partial stage.
 
     `most` is the largest number of queries it takes; `across` says that scans of different predicates may be joined,
-    and that coarser groupings may read the slices of finer ones.
+    and that coarser groupings may read the slices of finer ones. `variants` are the same with an option of its search,
+    named `optimizer:option`.
     """
 
     name: str
@@ -24,3 +25,4 @@ class Optimizer:
     shared: bool = False
     most: int | None = None
     across: bool = False
+    variants: tuple[Optimizer, ...] = ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.cost.model import Pricing, SparkModel
-from weft.model.edges import Density, edges_of
+from weft.model.edges import Density
 from weft.model.plan import Scan, SharedPlan
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
@@ -21,6 +21,7 @@ from weft.optimize.groupings import Sizes
 from weft.optimize.plan import Projection, problem_of, scan_key, share_key
 from weft.optimize.problem import Groups, PlanCost, Problem, TreeCost, price_groups, union_density
 from weft.optimize.share_all import share_all
+from weft.slicing import find_slicer
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ def model_of(scan: Scan, model: Callable[[BoundQuery], SparkModel], sizes: Sizes
 def break_down_nodes(scan: Scan, model: Callable[[Scan], SparkModel], projection: Projection,
                      known: Callable[[Scan], str], feed: float | None = None) -> list[ScanBreakdown]:
     """The accounts of a scan and of all that are derived from it, which share what a scan without queries costs."""
-    rate = union_density(tuple({edges_of(w) for w in scan.cut_for}))
+    slicer = find_slicer(scan.slicer)
+    rate = union_density(tuple({slicer.each(w) for w in scan.cut_for}), slicer)
     mine = replace(model(scan), fine=float(rate.value) if scan.derived else 0.0, feed=feed)
     found = break_down_scan(scan, mine, rate, projection, known(scan))
     slices = float(mine.slices(float(rate.value)))
@@ -208,7 +210,7 @@ def break_down_scan(scan: Scan, model: SparkModel, rate: Density, projection: Pr
     if not scan.trees:
         whole = reading * model.span
         return ScanBreakdown(model, known, rate, CostBreakdown(PlanCost(whole, whole, 0.0, ()), 0.0, whole, ()), saved)
-    apart = problem_of(scan.queries, share_all, model, projection)
+    apart = problem_of(scan.queries, share_all, model, projection, find_slicer(scan.slicer))
     problem = replace(apart, shared=len(scan.trees) > 1)
     groups, done = [], 0
     for tree in scan.trees:
@@ -224,5 +226,5 @@ def shared_cost(plan: SharedPlan, accounts: Sequence[ScanBreakdown], scans: Sequ
     if len(scans) == 1:
         return accounts[scans[0]].account.shared
     queries = [b for i in scans for b in plan.nodes[i].queries]
-    problem = problem_of(queries, share_all, model, projection)
+    problem = problem_of(queries, share_all, model, projection, find_slicer(plan.nodes[scans[0]].slicer))
     return price_groups(problem, (tuple(range(len(queries))),)).total * model.span

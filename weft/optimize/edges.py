@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import gcd, lcm
 from typing import Any, Protocol
 
 import numpy as np
 
 from weft.model.edges import Progression, signed_terms
+from weft.slicing import PAIRS, Slicer
 
 MOST_BITS = 1 << 23
 MOST_BYTES = 1 << 29
@@ -71,6 +72,25 @@ class ProgressionSets:
         return sampled_rate(np.array(ordered, dtype=np.int64))
 
 
+class GridSets:
+    """Cuts that several windows have as one grid, which a slicer's `join` makes of the grids of each."""
+
+    def __init__(self, join: Callable[[Iterable[Progression]], tuple[Progression, ...]]):
+        self.join = join
+
+    def of(self, edges: Iterable[Progression]) -> tuple[Progression, ...]:
+        """The grid of all."""
+        return self.join(edges)
+
+    def union(self, a: tuple[Progression, ...], b: tuple[Progression, ...]) -> tuple[Progression, ...]:
+        """The grid of both."""
+        return self.join((*a, *b))
+
+    def rate(self, edges: tuple[Progression, ...]) -> float:
+        """Cuts of the grid."""
+        return sum(1 / period for _, period in edges)
+
+
 def sampled_rate(edges: np.ndarray) -> float:
     """The density of a union from random edges of it, each counted by how many progressions hold it."""
     phase, period = edges[:, 0], edges[:, 1]
@@ -83,8 +103,10 @@ def sampled_rate(edges: np.ndarray) -> float:
     return float(chance.sum() * (1 / held).mean())
 
 
-def edge_sets(kinds: Sequence[tuple[Progression, ...]]) -> EdgeSets:
-    """Bits if all kinds' marks fit memory, else progressions."""
+def edge_sets(kinds: Sequence[tuple[Progression, ...]], slicer: Slicer = PAIRS) -> EdgeSets:
+    """Bits if all kinds' marks fit memory, else progressions; a grid where the slicer makes one of all cuts."""
+    if slicer.join is not None:
+        return GridSets(slicer.join)
     unit = gcd(*(number for edges in kinds for edge in edges for number in edge))
     period = lcm(*(every // unit for edges in kinds for _, every in edges))
     if period <= MOST_BITS and period // 8 * len(kinds) <= MOST_BYTES:

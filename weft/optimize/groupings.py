@@ -16,10 +16,11 @@ import numpy as np
 from weft.aggregates.component import columns_of, merging
 from weft.cost.model import SparkModel
 from weft.cost.techniques import Members
-from weft.model.edges import Progression, edges_of
+from weft.model.edges import Progression
 from weft.model.plan import Scan
 from weft.optimize.predicates import COLUMN
 from weft.optimize.problem import union_density
+from weft.slicing import find_slicer
 
 # What Spark takes the scan for when it is grouped by some keys.
 Sizes = Callable[[Scan, tuple[str, ...]], SparkModel]
@@ -43,7 +44,7 @@ class Grouping:
     @cached_property
     def edges(self) -> frozenset[tuple[Progression, ...]]:
         """Where its windows cut time."""
-        return frozenset(edges_of(window) for window in self.scan.cut_for)
+        return frozenset(map(find_slicer(self.scan.slicer).each, self.scan.cut_for))
 
     @cached_property
     def columns(self) -> frozenset[tuple[str, str | None]]:
@@ -69,13 +70,13 @@ Lattice = tuple[Grouping, ...]
 
 def edge_rate(*groupings: Grouping) -> float:
     """How often the groupings together cut time."""
-    return density(frozenset().union(*(g.edges for g in groupings)))
+    return density(frozenset().union(*(g.edges for g in groupings)), groupings[0].scan.slicer)
 
 
 @lru_cache(maxsize=4096)
-def density(edges: frozenset[tuple[Progression, ...]]) -> float:
+def density(edges: frozenset[tuple[Progression, ...]], slicer: str) -> float:
     """How often all these edges cut time."""
-    return float(union_density(tuple(edges)).value)
+    return float(union_density(tuple(edges), find_slicer(slicer)).value)
 
 
 def may_derive(fine: Grouping, coarse: Grouping) -> bool:
@@ -173,7 +174,7 @@ def candidate_unions(lattice: Lattice, sizes: Sizes) -> Iterator[Grouping]:
         place_of = (a.scan.head.query.source, frozenset(keys))
         if a.scan.head.query.source == b.scan.head.query.source and place_of not in seen:
             seen.add(place_of)
-            yield Grouping(Scan((), (a.scan, b.scan), keys), sizes(a.scan, keys))
+            yield Grouping(Scan((), (a.scan, b.scan), keys, a.scan.slicer), sizes(a.scan, keys))
 
 
 def union_gain(lattice: Lattice, union: Grouping) -> float:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from weft.optimize.base import Optimizer
 from weft.optimize.problem import Groups, Problem, TreeUnderWork
-from weft.optimize.weaving import GreedyMerge
+from weft.optimize.weaving import weave_trees
 
 
 def group(problem: Problem) -> Groups:
@@ -29,12 +27,6 @@ def insert(problem: Problem, trees: list[TreeUnderWork], leaf: TreeUnderWork) ->
         trees[best] = merged[best]
     else:
         trees.append(leaf)
-
-
-def weave_trees(problem: Problem, trees: list[TreeUnderWork]) -> list[TreeUnderWork]:
-    """Merges trees greedily; nothing is known of what they share, so every bound is made exact when it counts."""
-    shared = np.minimum.outer([t.rate for t in trees], [t.rate for t in trees])
-    return GreedyMerge(problem, trees, shared, exact=False).weave()
 
 
 insert_then_weave = Optimizer(

@@ -62,14 +62,15 @@ def group(problem: Problem, start: Callable[[Problem], Groups], times: int) -> G
     return tuple(sorted(tuple(sorted(block)) for block in search.blocks))
 
 
-def make(start: Optimizer, short: str, times: int) -> Optimizer:
+def make(start: Optimizer, times: int, *options: str, variants: tuple[Optimizer, ...] = ()) -> Optimizer:
     """Local Search from another optimizer's plan, bounded by a multiple of Weave Share's merges."""
     return Optimizer(
-        f"local_search_{short}_{times}x", f"Local Search, {start.title}, {times}×",
+        ":".join(("local_search", *options)), f"Local Search, {start.title}, {times}×",
         f"Starts from {start.title} and moves one query at a time, at most {times} times as often as Weave Share "
-        "merges.", "000 §6", partial(group, start=start.group, times=times), most=500,
+        "merges.", "000 §6", partial(group, start=start.group, times=times), most=500, variants=variants,
     )
 
 
-LOCAL_SEARCHES = tuple(make(start, short, times) for start, short in ((no_share, "ns"),
-                       (random_share, "random")) for times in (2, 5, 10))
+local_search = make(no_share, 10, variants=(
+    make(no_share, 2, "2x"), make(no_share, 5, "5x"), make(random_share, 10, "random"),
+    make(random_share, 2, "random", "2x"), make(random_share, 5, "random", "5x")))

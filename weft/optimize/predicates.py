@@ -9,6 +9,7 @@ from weft.model.edges import edges_of
 from weft.model.plan import Scan, Tree
 from weft.optimize.marks import unscaled
 from weft.optimize.problem import union_density
+from weft.slicing import find_slicer
 
 # More aggregates than these in one pass are more than Spark compiles well.
 MOST_COLUMNS = 200
@@ -66,7 +67,8 @@ def join_scans(scans: Sequence[Scan]) -> Iterator[Scan]:
 
 def one_scan(scans: Sequence[Scan]) -> Scan:
     """Scans of one tree each as one."""
-    return scans[0] if len(scans) == 1 else Scan((Tree(tuple(b for scan in scans for b in scan.queries)),))
+    return scans[0] if len(scans) == 1 else Scan(
+        (Tree(tuple(b for scan in scans for b in scan.queries)),), slicer=scans[0].slicer)
 
 
 def may_join(a: Scan, b: Scan) -> bool:
@@ -85,4 +87,5 @@ def may_join(a: Scan, b: Scan) -> bool:
 
 def joint_rate(*scans: Scan) -> float:
     """How often the scans together cut time."""
-    return float(union_density(tuple({edges_of(window) for scan in scans for window in scan.windows})).value)
+    slicer = find_slicer(scans[0].slicer)
+    return float(union_density(tuple({slicer.each(w) for scan in scans for w in scan.windows}), slicer).value)

@@ -14,9 +14,10 @@ import numpy as np
 from weft.cost.model import Model, Pricing
 from weft.cost.techniques import Members
 from weft.errors import PlanError
-from weft.model.edges import Density, Progression, edge_density, edges_of
+from weft.model.edges import Density, Progression, edge_density
 from weft.model.window import Window
 from weft.optimize.edges import BitSets, EdgeSets, edge_sets
+from weft.slicing import PAIRS, Slicer
 
 PARTS = attrgetter("range", "slide", "start")
 
@@ -49,7 +50,8 @@ class Problem:
     """Windows, one a query, and a cost model; `shared` says that all trees take slices from one partial stage.
 
     Queries with the same edges are one kind and stay together, unless `by_query` keeps every query a kind of its own.
-    `projections` numbers what each query makes of its answers: queries of one number share a pass.
+    `projections` numbers what each query makes of its answers: queries of one number share a pass. The `slicer` says
+    where windows cut time.
     """
 
     windows: tuple[Window, ...]
@@ -58,10 +60,11 @@ class Problem:
     seed: int = 0
     by_query: bool = False
     projections: tuple[int, ...] | None = None
+    slicer: Slicer = PAIRS
 
     def __post_init__(self) -> None:
         if not self.windows:
-            raise PlanError("there are no windows to plan: add a query, or give some with --windows.")
+            raise PlanError("there are no windows to plan: add a query.")
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -75,7 +78,7 @@ class Problem:
 
     def kind(self, queries: tuple[int, ...]) -> Kind:
         """Queries of equal edges as one kind; equal windows are one member."""
-        return Kind(edges_of(self.windows[queries[0]]), self.members(queries), queries)
+        return Kind(self.slicer.each(self.windows[queries[0]]), self.members(queries), queries)
 
     def members(self, queries: Iterable[int]) -> Members:
         """The distinct windows and projections of queries."""
@@ -90,7 +93,7 @@ class Problem:
     @cached_property
     def sets(self) -> EdgeSets:
         """The edge sets of all kinds."""
-        return edge_sets([kind.edges for kind in self.kinds])
+        return edge_sets([kind.edges for kind in self.kinds], self.slicer)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -155,8 +158,11 @@ class PlanCost:
     trees: tuple[TreeCost, ...]
 
 
-def union_density(kinds: tuple[tuple[Progression, ...], ...]) -> Density:
+def union_density(kinds: tuple[tuple[Progression, ...], ...], slicer: Slicer = PAIRS) -> Density:
     """The edge rate of a tree: marked and counted if its composite slide is short, else by F1, else sampled."""
+    if slicer.join is not None:
+        grids = slicer.join(edge for edges in kinds for edge in edges)
+        return Density(sum((Fraction(1, period) for _, period in grids), Fraction(0)))
     sets = edge_sets(kinds)
     if isinstance(sets, BitSets):
         marks = sets.of({edge for edges in kinds for edge in edges})
@@ -168,7 +174,8 @@ def price_groups(problem: Problem, groups: Groups) -> PlanCost:
     """What a grouping costs, estimated afresh from its windows; equal windows of a tree count once."""
     pricing, trees, partial, final = problem.pricing, [], problem.pricing.once, 0.0
     for queries in groups:
-        rate = union_density(tuple({edges_of(problem.windows[i]) for i in queries}))
+        cuts = {problem.slicer.each(problem.windows[i]) for i in queries}
+        rate = union_density(tuple(cuts), problem.slicer)
         omega = pricing.technique.omega(problem.members(queries), float(rate.value))
         base, folding = float(pricing.base(float(rate.value))), float(pricing.weight(float(rate.value))) * omega
         folding += problem.model.delivering([problem.windows[i] for i in queries])

@@ -10,6 +10,7 @@ from weft.errors import PlanError
 from weft.model.edges import Progression
 from weft.optimize.base import Optimizer
 from weft.optimize.problem import Groups, Problem
+from weft.slicing import PAIRS
 
 MOST = 1 << 20
 
@@ -124,6 +125,9 @@ class PlainWeave:
 
 def group(problem: Problem) -> Groups:
     """With all that spares work, if the composite slide is short enough to list its edges."""
+    if problem.slicer is not PAIRS:
+        raise PlanError(f"Weave Share to the letter counts the edges of Pairs, not of {problem.slicer.title}: use "
+                        "weave_share.")
     period = lcm(*(window.slide for window in problem.windows)) // gcd(*(w.slide for w in problem.windows))
     if period > MOST:
         raise PlanError(f"Weave Share to the letter lists every edge, and these slides repeat only after {period} "
@@ -132,6 +136,6 @@ def group(problem: Problem) -> Groups:
 
 
 weave_plain = Optimizer(
-    "weave_plain", "Weave Share to the letter", "Looks at every pair of trees in every round and counts edges by "
+    "weave_share:plain", "Weave Share to the letter", "Looks at every pair of trees in every round and counts edges by "
     "probing; for the paper's figure and as a check of Weave Share.", "000 §5.1, §8", group, most=250,
 )

@@ -175,6 +175,6 @@ def group(problem: Problem) -> Groups:
 
 
 weave_polish = Optimizer(
-    "weave_polish", "Weave Share, polished", "As Weave Share; then queries of equal edges move to other trees while "
-    "that gains.", "000 §5.1, §6", group,
+    "weave_share:polish", "Weave Share, polished", "As Weave Share; then queries of equal edges move to other trees "
+    "while that gains.", "000 §5.1, §6", group,
 )

@@ -111,4 +111,12 @@ class GreedyMerge:
 def weave(problem: Problem) -> list[TreeUnderWork]:
     """The trees that greedy merging of kinds ends with."""
     leaves = [problem.leaf(i) for i in range(len(problem.kinds))]
+    if problem.slicer.join is not None:
+        return weave_trees(problem, leaves)
     return GreedyMerge(problem, leaves, common_rates([k.edges for k in problem.kinds]), exact=True).weave()
+
+
+def weave_trees(problem: Problem, trees: Sequence[TreeUnderWork]) -> list[TreeUnderWork]:
+    """Merges trees greedily; nothing is known of what they share, so every bound is made exact when it counts."""
+    shared = np.minimum.outer([t.rate for t in trees], [t.rate for t in trees])
+    return GreedyMerge(problem, trees, shared, exact=False).weave()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from weft.errors import PlanError
 from weft.slicing.base import Slicer, slice_end, slice_start
 from weft.slicing.cutty import CUTTY
@@ -16,7 +18,7 @@ SLICERS: tuple[Slicer, ...] = (
 )
 
 
-def find(name: str) -> Slicer:
+def find_slicer(name: str) -> Slicer:
     """The slicer of that name."""
     for slicer in SLICERS:
         if slicer.name == name:
@@ -24,4 +26,20 @@ def find(name: str) -> Slicer:
     raise PlanError(f"there is no slicer '{name}': choose one of {', '.join(s.name for s in SLICERS)}.")
 
 
-__all__ = ["CUTTY", "PAIRS", "PANES", "SLICERS", "Slicer", "find", "slice_end", "slice_start"]
+def open_slices(names: Iterable[str]) -> str | None:
+    """Why what is cut by these slicers cannot run on Spark, in a sentence; None where it can."""
+    for slicer in map(find_slicer, dict.fromkeys(names)):
+        if slicer.reads_open:
+            return (f"{slicer.title} reads slices that are still open, which Weft's final stage on Spark does not keep "
+                    "(decision 0011): it can be priced and explained, and runs in the local runner only")
+    return None
+
+
+def refuse_open(names: Iterable[str]) -> None:
+    """Raise where slices are cut in a way that Spark's final stage cannot read."""
+    if why := open_slices(names):
+        raise PlanError(f"{why}. Choose {' or '.join(s.name for s in SLICERS if not s.reads_open)}.")
+
+
+__all__ = ["CUTTY", "PAIRS", "PANES", "SLICERS", "Slicer", "find_slicer", "open_slices", "refuse_open",
+           "slice_end", "slice_start"]

@@ -13,9 +13,10 @@ from weft.model.window import Window
 class Slicer:
     """One way to cut a stream; every window begins at a cut, and ends at one unless the slicer reads open slices.
 
-    `edges(windows)` gives the cuts as progressions `(phase, period)`, none for no windows. `uneven(window)` is the
-    slicer's count where the slide does not divide the range. With `reads_open`, a window that ends inside a slice
-    reads what the slice holds up to there: a runner must keep that prefix, or use another slicer.
+    `edges(windows)` gives the cuts as progressions `(phase, period)`, none for no windows, and `each(window)` those of
+    one window. The cuts of several are the cuts of each, unless there is a `join` that makes other ones of them.
+    `uneven(window)` is the slicer's count where the slide does not divide the range. With `reads_open`, a window that
+    ends inside a slice reads what the slice holds up to there: a runner must keep that prefix, or use another slicer.
     """
 
     name: str
@@ -23,8 +24,10 @@ class Slicer:
     paper: str
     description: str
     edges: Callable[[Iterable[Window]], tuple[Progression, ...]]
+    each: Callable[[Window], tuple[Progression, ...]]
     uneven: Callable[[Window], int]
     reads_open: bool = False
+    join: Callable[[Iterable[Progression]], tuple[Progression, ...]] | None = None
 
     def slices_per_window(self, window: Window) -> int:
         """How many slices a window is folded from when time is cut for it alone (001 Table 1)."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from weft.model.edges import Progression, progressions
+from weft.model.edges import Progression, without_contained
 from weft.model.window import Window
 from weft.slicing.base import Slicer
 
 
 def edges(windows: Iterable[Window]) -> tuple[Progression, ...]:
     """Where the windows begin."""
-    # A window as long as its slide ends where the next one begins, so its edges are the beginnings alone.
-    return progressions(replace(window, range=window.slide) for window in windows)
+    return without_contained(edge for window in windows for edge in each(window))
+
+
+def each(window: Window) -> tuple[Progression, ...]:
+    """Where windows of one kind begin."""
+    return ((window.phase, window.slide),)
 
 
 def uneven(window: Window) -> int:
@@ -27,6 +30,7 @@ CUTTY = Slicer(
     paper="001 §2.1; Carbone et al., Cutty: aggregate sharing for user-defined windows, CIKM 2016",
     description="Cuts time only where a window begins; a window that ends inside a slice reads it as far as it is.",
     edges=edges,
+    each=each,
     uneven=uneven,
     reads_open=True,
 )

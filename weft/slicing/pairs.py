@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.model.edges import progressions
+from weft.model.edges import edges_of, progressions
 from weft.model.window import Window
 from weft.slicing.base import Slicer
 
@@ -18,5 +18,6 @@ PAIRS = Slicer(
     paper="000 §3.2, 001 §2.1; Krishnamurthy et al., On-the-fly sharing for streamed aggregation, SIGMOD 2006",
     description="Cuts time where a window begins or ends: at most two slices a slide for one window.",
     edges=progressions,
+    each=edges_of,
     uneven=uneven,
 )

@@ -12,12 +12,23 @@ from weft.slicing.base import Slicer
 
 def edges(windows: Iterable[Window]) -> tuple[Progression, ...]:
     """The coarsest grid on which all windows begin and end: one progression."""
-    listed = tuple(windows)
+    return join(edge for window in windows for edge in each(window))
+
+
+def each(window: Window) -> tuple[Progression, ...]:
+    """The grid of one window."""
+    size = gcd(window.range, window.slide)
+    return ((window.phase % size, size),)
+
+
+def join(grids: Iterable[Progression]) -> tuple[Progression, ...]:
+    """The coarsest grid that holds several."""
+    listed = tuple(grids)
     if not listed:
         return ()
-    first = listed[0].phase
+    first = listed[0][0]
     # Offsets matter by their differences only: a shift common to all windows shifts the grid and leaves it as coarse.
-    size = gcd(*(part for w in listed for part in (w.range, w.slide, w.phase - first)))
+    size = gcd(*(part for phase, period in listed for part in (period, phase - first)))
     return ((first % size, size),)
 
 
@@ -32,5 +43,7 @@ PANES = Slicer(
     paper="001 §2.1; Li et al., No pane, no gain, SIGMOD Record 2005",
     description="Cuts time into slices of equal length, the greatest that divides every range, slide and offset.",
     edges=edges,
+    each=each,
+    join=join,
     uneven=uneven,
 )

@@ -30,6 +30,13 @@ class Expressions:
         """Make the types of a source's columns known, by their names."""
         self._columns[source] = columns
 
+    def forget(self, source: str) -> None:
+        """Let go of all that is known of a source."""
+        self._columns.pop(source, None)
+        self._identities = {key: form for key, form in self._identities.items() if key[0] != source}
+        self._texts = {key: text for key, text in self._texts.items() if key[0] != source}
+        self._orders = {key: keys for key, keys in self._orders.items() if key[0] != source}
+
     def shared(self, query: Query) -> Query:
         """The query in the texts of those before it: predicate, time, keys, arguments and filters."""
         source = query.source

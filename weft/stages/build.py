@@ -22,7 +22,6 @@ from weft.aggregates.component import (
 from weft.aggregates.times import instant
 from weft.final.choose import answered_by, read_by
 from weft.final.fold.layout import algorithms_on, grids
-from weft.model.edges import progressions
 from weft.model.graph import Node, StageGraph, digest
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
@@ -41,6 +40,7 @@ from weft.model.window import Window
 from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
+from weft.slicing import find_slicer
 from weft.stages.ids import answer_node, final_node, read_node, slices_node
 
 # The canonical form of a text over a source.
@@ -115,7 +115,7 @@ def partial_stage(scan: Scan, parent: PartialStage | None, identity: Identity) -
         keys=scan.keys,
         key_names=unique_names("k", (digest(identity(source, key)) for key in scan.keys)),
         key_types=scan.key_types,
-        progressions=progressions(scan.cut_for),
+        progressions=find_slicer(scan.slicer).edges(scan.cut_for),
         components=components,
         columns=(),
         sharing=parent.sharing if parent else "",

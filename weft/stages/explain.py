@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.model.edges import Density, composite_slide
@@ -11,6 +12,7 @@ from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage
 from weft.model.window import TIME, Window, measured
 from weft.optimize.cost_breakdown import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
+from weft.slicing import PAIRS, find_slicer, open_slices
 from weft.stages.picture import page, picture
 
 NAMES_SHOWN = 6
@@ -31,6 +33,7 @@ class Explanation:
         parts = zip(self.plan.nodes, self.stages.slices, self.account.scans, strict=True)
         return {
             "optimizer": self.plan.optimizer,
+            "slicer": next(iter(self.plan.slicers), PAIRS.name),
             "totals": count_work(self.plan, self.stages),
             "cost": cost_dict(self.account),
             "scans": [scan_dict(self.stages, *part) for part in parts],
@@ -41,7 +44,8 @@ class Explanation:
     def __str__(self) -> str:
         plan = self.to_dict()
         scans = (line for scan in plan["scans"] for line in scan_lines(scan))
-        return "\n".join([summarize(plan["totals"]), price_sentence(plan), *scans, *paying_queries(plan["queries"])])
+        return "\n".join([summarize(plan["totals"]), price_sentence(plan), *slicer_sentences(plan["slicer"]), *scans,
+                          *paying_queries(plan["queries"])])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -53,6 +57,15 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return self.svg()
+
+
+def slicer_sentences(name: str) -> Iterator[str]:
+    """How time is cut where that is not by Pairs, and whether Spark runs it."""
+    slicer, why = find_slicer(name), open_slices((name,))
+    if slicer is not PAIRS:
+        yield f"cut by {slicer.title}: {slicer.description}"
+    if why:
+        yield f"{why}."
 
 
 def count_work(plan: SharedPlan, stages: StageGraph) -> dict:

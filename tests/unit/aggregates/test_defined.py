@@ -16,6 +16,7 @@ from weft.aggregates.ddl import arrow_type, spelled
 from weft.aggregates.defined import define, lower_defined
 from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import equal, value_at
+from weft.aggregates.monoids import Monoid
 from weft.errors import PlanError
 from weft.final.algorithms import ALGORITHMS, recalc
 from weft.final.choose import UNCOMPILED, assign, folding, forced_pairs
@@ -200,4 +201,4 @@ def test_a_filter_is_refused_with_what_to_write_instead():
 
 def test_components_of_one_name_and_text_are_one():
     assert component(Spread(), X) == component(Spread(), X)
-    assert component(Spread(), X) != Component("longest", ("collect_list(x)",), "double")
+    assert component(Spread(), X) != Component(Monoid("longest"), ("collect_list(x)",), "double")

@@ -60,7 +60,8 @@ class FakeLoom:
         if algorithm == {"add": "prefix"}:
             raise PlanError("'prefix' cannot fold sum(price).")
 
-    def explain(self, algorithm: Any, optimizer: str) -> Any:
+    def explain(self, algorithm: Any, optimizer: str, slicer: str = "pairs") -> Any:
+        self.slicer = slicer
         self.plan(algorithm, optimizer)
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
@@ -287,6 +288,11 @@ def test_an_optimizer_is_named(weft: Weft, loom: FakeLoom, command: str) -> None
     assert weft(command, "-o", "no_share").exit_code == 0 and loom.optimizer == "no_share"
 
 
+def test_a_slicer_is_named(weft: Weft, loom: FakeLoom) -> None:
+    assert weft("plan").exit_code == 0 and loom.slicer == "pairs"
+    assert weft("plan", "--slicer", "panes").exit_code == 0 and loom.slicer == "panes"
+
+
 @pytest.mark.parametrize("command", ["plan", "run", "verify"])
 def test_an_optimizer_that_there_is_not_is_wrong_usage(weft: Weft, loom: FakeLoom, command: str) -> None:
     result = weft(command, "--optimizer", "weave_sare")
@@ -317,7 +323,7 @@ def test_outside_a_project_the_next_step_is_said(tmp_path: Path, monkeypatch: py
 
 def test_version_and_help() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("weft 0.")
-    for command in ("init", "check", "plan", "run", "stream", "verify", "calibrate", "package"):
+    for command in ("init", "check", "plan", "run", "stream", "compact", "verify", "calibrate", "package"):
         assert "Example" in CliRunner().invoke(app, [command, "--help"]).stdout
 
 

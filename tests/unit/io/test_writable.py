@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from weft.errors import RefusedError
+from weft.io.formats import find_member
+from weft.io.sinks import SINKS
 from weft.io.writable import refuse_unwritable
 from weft.model.query import Output
 
@@ -18,7 +20,8 @@ WELL = {"s": "long", "d": "decimal(38,10)", "i": "interval day to second", "b": 
 
 def check(format, columns, sensitive=False):
     outputs = tuple(Output("", name, json.dumps(kind)) for name, kind in columns)
-    refuse_unwritable(SimpleNamespace(name="q", outputs=outputs), format, "__weft_query", sensitive)
+    query, facts = SimpleNamespace(name="q", outputs=outputs), find_member(format, SINKS).facts
+    refuse_unwritable(query, facts, "__weft_query", sensitive)
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json", "kafka", "memory", "noop", "console"])

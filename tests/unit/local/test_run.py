@@ -12,8 +12,9 @@ from weft.cost.model import PaperModel, find_technique
 from weft.final.algorithms import ALGORITHMS
 from weft.local.run import LocalRows, run_tree
 from weft.model.window import Window
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.optimize.problem import Problem
+from weft.slicing import SLICERS
 
 INT = (np.dtype(np.int64),)
 windows_of = st.lists(
@@ -53,12 +54,24 @@ def test_answers_are_those_of_the_definition(algorithm, rows, windows):
         assert as_dict(answers) == expected(rows, window, operation)
 
 
+@pytest.mark.parametrize("slicer", SLICERS, ids=lambda s: s.name)
+@pytest.mark.parametrize("monoid", [ADD, MAX], ids=["add", "max"])
+@given(rows_of(), windows_of)
+@settings(max_examples=40)
+def test_answers_do_not_depend_on_the_slicer(monoid, slicer, rows, windows):
+    got = dict(run_tree(rows, windows, monoid, next(a for a in ALGORITHMS if a.supports(monoid, INT, [3]) is None),
+                        slicer))
+    assert set(got) == set(windows)
+    for window, answers in got.items():
+        assert as_dict(answers) == expected(rows, window, monoid)
+
+
 @given(rows_of(), windows_of, st.sampled_from([0.1, 1.2, 100.0]))
 @settings(max_examples=20)
 def test_answers_do_not_depend_on_the_plan(rows, windows, rate):
     algorithm = ALGORITHMS[0]
     want = {w: expected(rows, w, ADD) for w in windows}
-    for optimizer in OPTIMIZERS:
+    for optimizer in EVERY_OPTIMIZER:
         problem = Problem(tuple(windows), PaperModel(rate, find_technique("panes")), optimizer.shared)
         for group in optimizer.group(problem):
             for window, answers in run_tree(rows, [windows[i] for i in group], ADD, algorithm):

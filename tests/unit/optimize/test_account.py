@@ -12,7 +12,7 @@ from weft.cost.model import PaperModel, SparkModel, find_technique
 from weft.cost.techniques import TECHNIQUES
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.window import Window
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.optimize.cost_breakdown import break_down, break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
 from weft.optimize.problem import Problem, price_groups
@@ -55,7 +55,7 @@ def test_a_factor_changes_the_unit_only():
 
 
 @pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: o.name)
+@pytest.mark.parametrize("optimizer", EVERY_OPTIMIZER, ids=lambda o: o.name)
 def test_parts_add_up(optimizer, technique):
     @given(st.lists(windows_of, min_size=1, max_size=6))
     @settings(max_examples=6)

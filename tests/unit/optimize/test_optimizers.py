@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from weft.cost.model import PaperModel, SparkModel, find_technique
 from weft.cost.techniques import TECHNIQUES
 from weft.errors import PlanError
+from weft.model.edges import edge_density
 from weft.model.window import Window
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER, OPTIMIZERS
 from weft.optimize.exhaustive import exhaustive, partitions
 from weft.optimize.plan import find_optimizer, solve
 from weft.optimize.problem import Problem, price_groups
 from weft.optimize.weave_share import weave_share
+from weft.slicing import PAIRS, SLICERS
 from weft.testing.workloads import any_workload, tri_workload, weave_workload
 
-BY_NAME = {o.name: o for o in OPTIMIZERS}
+BY_NAME = {o.name: o for o in EVERY_OPTIMIZER}
 EXAMPLE_3 = (Window(16, 4), Window(10, 5), Window(8, 4))
 PANES = find_technique("panes")
 
@@ -56,7 +58,7 @@ def test_a_shared_partial_stage_is_paid_once():
 
 
 @pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: o.name)
+@pytest.mark.parametrize("optimizer", EVERY_OPTIMIZER, ids=lambda o: o.name)
 def test_every_query_once_and_a_price_that_holds(optimizer, technique):
     @given(st.lists(windows_of, min_size=1, max_size=7), st.sampled_from([0.01, 1.2, 50, 1e6]))
     @settings(max_examples=8)
@@ -79,7 +81,7 @@ def test_every_query_once_and_a_price_that_holds(optimizer, technique):
 def test_nobody_beats_exhaustive(technique, shared, windows, rate):
     problem = problem_of(windows, rate, technique, shared)
     least = price_groups(problem, exhaustive.group(problem)).total
-    for optimizer in OPTIMIZERS:
+    for optimizer in EVERY_OPTIMIZER:
         assert price_groups(problem, optimizer.group(problem)).total >= least * (1 - 1e-9)
 
 
@@ -132,7 +134,7 @@ def test_polishing_only_ever_gains(technique, shared):
     ratios = []
     for seed in range(4):
         problem = problem_of(weave_workload(60, largest=1000, seed=seed), 20, technique, shared)
-        ratios.append(cost_of(problem, "weave_polish") / cost_of(problem, "weave_share"))
+        ratios.append(cost_of(problem, "weave_share:polish") / cost_of(problem, "weave_share"))
     assert max(ratios) <= 1 + 1e-9
     assert min(ratios) < 1 - 1e-6
 
@@ -141,7 +143,7 @@ def test_polishing_moves_what_was_merged_too_early():
     problem = problem_of([Window(12, 3), Window(12, 12), Window(6, 6), Window(8, 4)], 1.0)
     # 12/12 has all its edges in common with 6/6 and 12/3, so it joins them first; but 8/4, left over, has them too.
     assert weave_share.group(problem) == ((0, 1, 2), (3,))
-    groups = BY_NAME["weave_polish"].group(problem)
+    groups = BY_NAME["weave_share:polish"].group(problem)
     assert groups == ((0, 2), (1, 3)) == exhaustive.group(problem)
     assert price_groups(problem, groups).total == pytest.approx(4.5 - 1 / 12)
 
@@ -151,7 +153,7 @@ def test_polishing_knows_what_spark_shares():
     windows = tuple(Window(r * seconds, s * seconds) for s in (7, 11, 13, 30, 60, 90) for r in (120, 300))
     model = SparkModel(rate=20_000_000 / (36_000 * seconds), keys=1000, span=36_000 * seconds)
     problem = Problem(windows, model, projections=(0, 1) * 6)
-    assert cost_of(problem, "weave_polish") <= cost_of(problem, "weave_share") * (1 + 1e-12)
+    assert cost_of(problem, "weave_share:polish") <= cost_of(problem, "weave_share") * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("technique", [t.name for t in TECHNIQUES])
@@ -183,9 +185,39 @@ def test_spark_model_parts_what_weaves_badly():
     (lambda: find_technique("pains"), "did you mean 'panes'"),
     (lambda: problem_of([]), "no windows"),
     (lambda: problem_of(EXAMPLE_3, rate=0), "positive"),
-    (lambda: BY_NAME["weave_plain"].group(problem_of([Window(p, p) for p in (101, 103, 107, 109)])), "use weave_share"),
+    (lambda: BY_NAME["weave_share:plain"].group(problem_of([Window(p, p) for p in (101, 103, 107, 109)])),
+     "use weave_share"),
     (lambda: solve(exhaustive, problem_of([Window(i, i) for i in range(1, 20)])), "at most 10"),
 ])
 def test_bad_input_gets_a_sentence(bad, words):
     with pytest.raises(PlanError, match=words):
         bad()
+
+
+def test_what_a_user_sees_are_the_papers_and_the_default():
+    assert [o.name for o in OPTIMIZERS] == ["cheapest", "tri_weave", "weave_share", "share_all", "no_share",
+                                            "random_share", "insert_then_weave", "local_search", "exhaustive"]
+    assert all(variant.name.startswith(f"{o.name}:") for o in OPTIMIZERS for variant in o.variants)
+    assert len({o.name for o in EVERY_OPTIMIZER}) == len(EVERY_OPTIMIZER) == 16
+    with pytest.raises(PlanError, match="did you mean 'weave_share:polish'"):
+        find_optimizer("weave_polish")
+
+
+@pytest.mark.parametrize("slicer", SLICERS, ids=lambda s: s.name)
+@given(st.lists(st.builds(lambda slide, more: Window(slide + more, slide), st.sampled_from([2, 3, 4, 6, 9]),
+                          st.integers(0, 12)), min_size=1, max_size=6))
+@settings(max_examples=15)
+def test_plans_are_grouped_and_priced_by_the_slicers_cuts(slicer, windows):
+    costs = {}
+    for optimizer in EVERY_OPTIMIZER:
+        problem = Problem(tuple(windows), PaperModel(2.0, find_technique("panes")), optimizer.shared, slicer=slicer)
+        if optimizer.name == "weave_share:plain" and slicer is not PAIRS:
+            with pytest.raises(PlanError, match=f"not of {slicer.title}: use weave_share"):
+                solve(optimizer, problem)
+            continue
+        priced = price_groups(problem, solve(optimizer, problem))
+        for tree in priced.trees:
+            assert tree.edge_rate.value == edge_density(slicer.edges([windows[i] for i in tree.queries])).value
+        costs |= {} if optimizer.shared else {optimizer.name: priced.total}
+    assert min(costs.values()) >= costs["exhaustive"] * (1 - 1e-12)
+    assert costs["weave_share"] <= costs["no_share"] * (1 + 1e-12)

@@ -15,7 +15,7 @@ from weft.model.query import Call, Output, Query
 from weft.model.stages import AnswerStage
 from weft.model.window import Window, rows_window
 from weft.model.workload import BoundQuery
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.groupings import may_derive
 from weft.optimize.plan import find_optimizer, plan_workload
@@ -24,7 +24,7 @@ from weft.stages.explain import Explanation
 
 MODEL = SparkModel(1000, 1000, 2000)
 ROWS = rows_window(100, 10)
-NAMES = [o.name for o in OPTIMIZERS if o.most is None]
+NAMES = [o.name for o in EVERY_OPTIMIZER if o.most is None]
 
 
 def bound(name, window=ROWS, where=None, keys=("symbol",), call="sum"):

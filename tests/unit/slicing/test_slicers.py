@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import PlanError
-from weft.model.edges import Progression, composite_slide
-from weft.model.window import Window
-from weft.slicing import CUTTY, PAIRS, PANES, SLICERS, Slicer, find, slice_start
+from weft.model.edges import Progression, composite_slide, without_contained
+from weft.model.window import Window, rows_window
+from weft.slicing import CUTTY, PAIRS, PANES, SLICERS, Slicer, find_slicer, slice_start
 
 SECOND = 1_000_000
 every_slicer = pytest.mark.parametrize("slicer", SLICERS, ids=lambda s: s.name)
@@ -66,7 +66,7 @@ def per_composite_slide(slicer: Slicer, shapes: list[Window]) -> int:
 
 @every_slicer
 def test_a_slicer_has_a_card_and_is_found_by_its_name(slicer):
-    assert find(slicer.name) is slicer
+    assert find_slicer(slicer.name) is slicer
     assert slicer.title and slicer.paper.startswith("00")
     assert slicer.description.endswith(".") and ". " not in slicer.description
     with pytest.raises(FrozenInstanceError):
@@ -198,9 +198,23 @@ def test_the_family_in_order():
 
 def test_an_unknown_slicer_is_refused_with_the_known_ones():
     with pytest.raises(PlanError, match="no slicer 'pears': choose one of panes, pairs, cutty"):
-        find("pears")
+        find_slicer("pears")
 
 
 def test_the_sql_of_one_progression_needs_no_greatest():
     assert slice_start("t", ((0, 60),)) == "t - pmod(t - 0L, 60L)"
     assert slice_start("t", ((0, 7), (0, 11))) == "greatest(t - pmod(t - 0L, 7L), t - pmod(t - 0L, 11L))"
+
+
+def test_windows_of_rows_are_cut_too():
+    windows = [rows_window(5, 3), rows_window(10, 4)]
+    assert CUTTY.edges(windows) == ((1, 3), (2, 4)) and PAIRS.edges(windows) == ((0, 3), (1, 3), (0, 4), (2, 4))
+    assert PANES.edges(windows) == ((0, 1),)
+
+
+@given(st.lists(st.builds(lambda slide, more: Window(slide + more, slide), st.integers(1, 12), st.integers(0, 30)),
+                min_size=1, max_size=5))
+@every_slicer
+def test_cuts_of_several_windows_come_from_the_cuts_of_each(slicer, windows):
+    each = [edge for window in windows for edge in slicer.each(window)]
+    assert slicer.edges(windows) == (slicer.join or without_contained)(each)

@@ -12,7 +12,7 @@ from weft.cost.model import SparkModel
 from weft.model.query import Call, Output, Query
 from weft.model.window import Window
 from weft.model.workload import BoundQuery
-from weft.optimize import OPTIMIZERS
+from weft.optimize import EVERY_OPTIMIZER
 from weft.optimize.cost_breakdown import break_down_plan
 from weft.optimize.plan import find_optimizer, plan_workload, scan_key
 from weft.stages.build import build, projection
@@ -43,7 +43,7 @@ def explained(name, queries=None, measured=()):
     return Explanation(plan, build(plan), break_down_plan(plan, lambda b: MODEL, projection, measured))
 
 
-NAMES = [o.name for o in OPTIMIZERS if o.most is None]
+NAMES = [o.name for o in EVERY_OPTIMIZER if o.most is None]
 
 
 @pytest.mark.parametrize("name", NAMES)

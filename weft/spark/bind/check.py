@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
@@ -74,6 +74,19 @@ class Checker:
         frame.createOrReplaceTempView(view)
         self._views[name], self._frames[name] = view, frame
         self._expressions.register(name, {f.name: f.dataType.simpleString() for f in frame.schema.fields})
+
+    def forget(self, name: str) -> None:
+        """Let go of a source and of all that is known of expressions over it."""
+        self.spark.catalog.dropTempView(self._views.pop(name))
+        self._outputs.clear()
+        self._types = {key: kind for key, kind in self._types.items() if key[0] != name}
+        self._sortable.discard(name)
+        self._expressions.forget(name)
+
+    def keep(self, queries: Iterable[Query]) -> None:
+        """Remember the texts of queries that run, so that others share them."""
+        for query in queries:
+            self._expressions.keep(query)
 
     def show(self, name: str, frame: DataFrame) -> None:
         """Let Spark find other rows of the same columns under a source's name."""

@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from weft.catalog.slice_caches import File
 from weft.errors import SourceError
 from weft.io.listing import listed_files
-from weft.io.sources import Files
+from weft.io.sources import Files, RowSource
+from weft.io.sources.open import read_rows
 
 # A file that was changed less than so many nanoseconds ago may be changed again within the same tick of its clock.
 TICK = 2_000_000_000
@@ -23,26 +24,30 @@ class Listings:
 
     def __init__(self, spark: SparkSession, frames: dict[str, DataFrame], show: Callable[[str, DataFrame], None]):
         self._spark, self._frames, self._show = spark, frames, show
-        self._origins: dict[str, Any] = {}
+        self.origins: dict[str, RowSource] = {}
         self._seen: dict[str, dict[str, File] | None] = {}
 
     def add(self, name: str, origin: Any) -> None:
         """Take note of what a source's frame was made of; a user's own DataFrame stays as it is."""
+        self._seen.pop(name, None)
+        self.origins.pop(name, None)
         if isinstance(origin, Files):
             self._seen[name] = file_stamps(self._frames[name].inputFiles())
-        if isinstance(origin, Files) or hasattr(origin, "read_stream"):
-            self._origins[name] = origin
+        if isinstance(origin, RowSource):
+            self.origins[name] = origin
 
     def refresh(self, names: Iterable[str]) -> None:
         """Make the frames of sources read what is there now, or raise where that has other columns."""
         for name in dict.fromkeys(names):
             if self._frames[name].isStreaming:
                 raise SourceError(f"source '{name}' is a stream, which has no end to run to: use loom.start.")
-            origin = self._origins.get(name)
+            origin = self.origins.get(name)
             if isinstance(origin, Files):
                 self._list(name, origin)
             elif origin is not None:
-                self._replace(name, origin.read(self._spark))
+                fresh = read_rows(self._spark, name, origin)
+                require_schema(name, self._frames[name].schema, fresh.schema)
+                self._replace(name, fresh)
 
     def _list(self, name: str, origin: Files) -> None:
         before = self._frames[name]

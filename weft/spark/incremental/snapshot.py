@@ -56,8 +56,8 @@ def require_files(names: Iterable[str], files: Mapping[str, Files], store: Path)
     store = store.absolute()
     for name in names:
         if name not in files:
-            raise SourceError(f"source '{name}' is a DataFrame, and nobody knows which of its rows are new: give the "
-                              "path of its files, or run without incremental.")
+            raise SourceError(f"source '{name}' is no path of files, and nobody knows which of its rows are new: give "
+                              "the path of its files, or run without incremental.")
         if not is_remote(files[name].path) and read_as_rows(store, Path(files[name].path)):
             raise SourceError(f"the store '{store}' lies in source '{name}', which would read what is kept there as "
                               "rows: choose a folder elsewhere.")

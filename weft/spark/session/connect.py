@@ -8,8 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError
-from weft.io.formats import SHOWN
-from weft.io.sinks import Sink
+from weft.io.answer_sink import AnswerSink
 from weft.spark.session.package_zip import with_package
 
 
@@ -19,11 +18,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
-def refuse_unreachable_sink(spark: SparkSession, sink: Any) -> None:
+def refuse_unreachable_sink(spark: SparkSession, sink: AnswerSink) -> None:
     """Raise where a sink would keep or print answers in the server's Python, which nobody here can look into."""
-    names = {shown.name for shown in SHOWN}
-    if is_connect(spark) and isinstance(sink, Sink) and sink.format in names:
-        raise RunError(f"over Spark Connect the answers of a stream arrive at the server, so the '{sink.format}' sink "
+    if is_connect(spark) and not sink.facts.over_connect:
+        name = sink.facts.name
+        raise RunError(f"over Spark Connect the answers of a stream arrive at the server, so the '{name}' sink "
                        "would show nothing here: write to a folder, or give a function that sends them on.")
 
 

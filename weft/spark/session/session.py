@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,14 @@ ARROW_OPTIONS = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_nul
 # Java complains of a configuration that it cannot find, and a package in a zip has no files of its own.
 LOG_OPTIONS = (f'"-Dlog4j2.configurationFile={LOG4J.as_uri()}"',) if LOG4J.is_file() else ()
 JAVA_OPTIONS = (*ARROW_OPTIONS, *LOG_OPTIONS)
+
+
+def has_session() -> bool:
+    """Whether the program has a session already, of whatever thread."""
+    try:
+        return bool(SparkSession.active())
+    except PySparkRuntimeError:
+        return False
 
 
 def active_or_local(app: str = "weft", **options: str) -> SparkSession:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.cost.model import SparkModel
+from weft.errors import SourceError
 from weft.io.java import Py4JJavaError
 from weft.model.plan import Scan
 from weft.model.statistics import ASSUMED, Statistics
@@ -32,6 +33,7 @@ class SourceSamples:
     measured: Mapping[tuple, Statistics]
     found: dict[tuple[str, str, frozenset[str]], Statistics] = field(default_factory=dict)
     looked_at: set[tuple[str, str, frozenset[str]]] = field(default_factory=set)
+    refresh: Callable[[str], None] = lambda source: None  # lets a source read the files that are there now
 
     def take(self, workload: Workload) -> None:
         """Look at the first rows of every source that queries group by several sets of columns, in one job each."""
@@ -51,8 +53,9 @@ class SourceSamples:
         """Count the keys of some sets of columns in the first rows of a source."""
         # Time may be a text that no cast can read in rows that a query does not let pass.
         try:
+            self.refresh(source)
             found = measure_keys(self.frames[source].limit(ROWS), None, f"try_cast({time} AS TIMESTAMP_LTZ)", sets)
-        except (PySparkException, Py4JJavaError):
+        except (PySparkException, Py4JJavaError, SourceError):
             return  # a source that cannot be read is the run's to tell; until then nothing is known of it
         self.found |= {(source, time, frozenset(keys)): each for keys, each in zip(sets, found, strict=True)
                        if each.rows >= FEWEST}

@@ -114,13 +114,14 @@ def list_names(names: Sequence[str]) -> str:
 def nest_scan(scan: Scan) -> dict[str, Any]:
     """A scan by the names of its queries."""
     return {"trees": [[b.query.name for b in tree.queries] for tree in scan.trees], "union": list(scan.union),
-            "derived": [nest_scan(child) for child in scan.derived]}
+            "derived": [nest_scan(child) for child in scan.derived], "slicer": scan.slicer}
 
 
 def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Scan:
     """The scan that `nested` wrote."""
     return Scan(tuple(Tree(tuple(found[name] for name in names)) for names in page["trees"]),
-                tuple(unnest_scan(child, found) for child in page["derived"]), tuple(page["union"]))
+                tuple(unnest_scan(child, found) for child in page["derived"]), tuple(page["union"]),
+                page.get("slicer", "pairs"))
 
 
 def state_of(scan: StageGraph, buckets: Mapping[str, Sequence[int]]) -> ScanState:

@@ -11,12 +11,13 @@ from warnings import warn
 
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from weft.errors import RunError, StreamWarning
-from weft.io.sources import spark_reason, with_file
+from weft.io.java import spark_reason, with_file
+from weft.io.sinks import MemorySink
 from weft.model.plan import SharedPlan
 from weft.spark.stream.progress import Labels
-from weft.spark.stream.sinks import MemorySink
 
 POLL = 0.2
 # How many seconds a trigger may take on, once the stream shall stop.
@@ -53,7 +54,7 @@ class RunningScan:
 
 
 class Stream:
-    """The Spark queries of one `loom.start`."""
+    """The Spark queries of one `loom.start`, one a scan; its names are those of PySpark's `StreamingQuery`."""
 
     def __init__(self, plan: SharedPlan, scans: Sequence[RunningScan], memory: MemorySink | None = None):
         self.plan, self.scans, self.memory = plan, tuple(scans), memory
@@ -62,6 +63,16 @@ class Stream:
     def isActive(self) -> bool:
         """Whether every scan runs."""
         return all(scan.query.isActive for scan in self.scans)
+
+    @property
+    def lastProgress(self) -> dict[str, StreamingQueryProgress | None]:
+        """What Spark says of each scan's last trigger, by the scan's name; None where it has not ended one yet."""
+        return {scan.name: scan.query.lastProgress for scan in self.scans}
+
+    @property
+    def recentProgress(self) -> dict[str, list[StreamingQueryProgress]]:
+        """What Spark says of each scan's last triggers, as many as it keeps, by the scan's name."""
+        return {scan.name: list(scan.query.recentProgress) for scan in self.scans}
 
     def awaitTermination(self, timeout: float | None = None) -> bool:
         """Wait until the stream has ended, or so many seconds; whether it has. Raises where a scan failed."""

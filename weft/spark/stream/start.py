@@ -13,10 +13,8 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from weft.errors import RunError
 from weft.io.arrivals import StreamInput
 from weft.io.formats import absolute
-from weft.io.java import Py4JError
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink
-from weft.io.sources import spark_reason
+from weft.io.java import Py4JError, spark_reason
+from weft.io.sinks import AnswerSink, MemorySink
 from weft.model.graph import StageGraph
 from weft.model.plan import SharedPlan
 from weft.spark.session.connect import prepare_callback
@@ -26,7 +24,7 @@ from weft.spark.stream.checkpoint import Checkpoint, Identity, write_checkpoint
 from weft.spark.stream.flow import SETTINGS, Flow, build_flow
 from weft.spark.stream.handle import Stream, set_trigger, start_all
 from weft.spark.stream.row_windows import build_row_flow
-from weft.spark.stream.sinks import DeadLetterSink, MemorySink, Receiver, StreamSink, deliver, make_stream_sink
+from weft.spark.stream.sinks import DeadLetterSink, StreamSink, deliver, make_stream_sink
 from weft.spark.stream.surroundings import find_environment
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -37,7 +35,7 @@ class StreamOptions:
     """How a stream shall run: where its state and its answers go, how often, and which clocks are believed."""
 
     checkpoint: str
-    sink: Sink | KafkaSink | Receiver
+    sink: AnswerSink
     trigger: str | None = None
     max_clock_skew: int | None = None
     dead_letters: str | None = None
@@ -66,8 +64,7 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: StageGraph,
                  arrivals: Mapping[str, StreamInput],
                  wanted: StreamOptions, page: Checkpoint, ansi: bool) -> Stream:
     """Start every scan of a plan, or none."""
-    memory = MemorySink() if isinstance(wanted.sink, Sink) and wanted.sink.format == "memory" else None
-    sink = memory or wanted.sink
+    memory = wanted.sink if isinstance(wanted.sink, MemorySink) else None
     require_idle(spark, wanted.checkpoint, page)
     require_workers(spark)
     with temporary_settings(spark, stream_settings(page)):
@@ -75,7 +72,7 @@ def start_stream(spark: SparkSession, plan: SharedPlan, stages: StageGraph,
             flows = {scan_name(scan): build_scan_flow(spark, scan, arrivals, wanted, page, ansi)
                      for scan in stages.scans}
             write_checkpoint(wanted.checkpoint, page)  # before anything starts, and only if all of it can
-            return start_all(list(build_starters(spark, flows, wanted, sink, page)), plan, memory)
+            return start_all(list(build_starters(spark, flows, wanted, page)), plan, memory)
         except (PySparkException, Py4JError) as error:
             if "another query with same id is already active" in str(error):
                 raise checkpoint_in_use(wanted.checkpoint) from error
@@ -125,11 +122,10 @@ def start_writer(spark: SparkSession, writer: DataStreamWriter, page: Checkpoint
 
 
 def build_starters(spark: SparkSession, flows: Mapping[str, Flow], wanted: StreamOptions,
-                   sink: Sink | KafkaSink | Receiver | MemorySink,
                    page: Checkpoint) -> Iterator[tuple]:
     """For each flow its name, its queries, what it counts, and what starts it."""
     for name, flow in flows.items():
-        outlet = make_stream_sink(sink, page.identity, name)
+        outlet = make_stream_sink(wanted.sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         writer = build_writer(spark, flow, outlet, wanted, name, query_name(page, name))
         yield name, queries, flow.labels, partial(start_writer, spark, writer, page)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from warnings import warn
 
 from pyspark.sql import SparkSession
 
 from weft.errors import RunError, StreamWarning
+from weft.io.answer_sink import AnswerSink
 from weft.io.arrivals import StreamInput
-from weft.io.kafka import KafkaSink
-from weft.io.sinks import Sink
+from weft.spark.session.settings import ZONE, default_of, read_pinned
 
-ZONE = "spark.sql.session.timeZone"
-# By these the same SQL may answer otherwise; so it may by any legacy setting that is set.
-SETTINGS = tuple(f"spark.sql.{name}" for name in (
-    "ansi.enabled", "caseSensitive", "decimalOperations.allowPrecisionLoss", "mapKeyDedupPolicy", "timestampType"))
-LEGACY = "spark.sql.legacy."
 AS_IT_WAS = "as it was, or give this start a checkpoint and a sink of its own."
 
 
@@ -45,7 +39,8 @@ class StreamEnvironment:
                            f"{now.sink or 'a sink that keeps none'}, where those before are not. Name the sink "
                            f"{AS_IT_WAS}")
         for name in sorted({*self.settings, *now.settings}):
-            before, value = self.settings.get(name, "not set"), now.settings.get(name, "not set")
+            # What an older version did not keep counts as not set.
+            before, value = (kept.get(name, default_of(name)).lower() for kept in (self.settings, now.settings))
             if before != value:
                 raise RunError(f"the checkpoint '{path}' was made with {name} {before}, and in this session it is "
                                f"{value}, by which answers may differ. Set it {AS_IT_WAS}")
@@ -63,16 +58,7 @@ class StreamEnvironment:
              stacklevel=6)  # the caller of loom.start
 
 
-def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: Any) -> StreamEnvironment:
+def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: AnswerSink) -> StreamEnvironment:
     """What surrounds a stream that starts now."""
-    set_ones = {row[0]: row[1] for row in spark.sql("SET").collect() if row[0].startswith(LEGACY)}
-    settings = {**set_ones, **{name: str(spark.conf.get(name)).lower() for name in SETTINGS}}
-    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, place_of(sink), settings,
+    return StreamEnvironment({arrival.name: arrival.place for arrival in arrivals}, sink.location(), read_pinned(spark),
                              str(spark.conf.get(ZONE)))
-
-
-def place_of(sink: Any) -> str | None:
-    """Where a sink keeps answers, None where it keeps none or is a function."""
-    if isinstance(sink, KafkaSink):
-        return f"the topic {sink.topic}"
-    return f"{sink.format} in {sink.path}" if isinstance(sink, Sink) and sink.path else None

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.catalog.store import Store
 from weft.errors import RunError
+from weft.io.answer_sink import AnswerSink, SinkFacts
 from weft.io.files import list_entries, open_filesystem, read_json, write_json
-from weft.io.formats import KAFKA
-from weft.io.kafka import KafkaSink
 from weft.io.places import Place, is_at_or_above, overlap, place_of, place_of_uri, reads
-from weft.io.sinks import Sink
-from weft.io.sources import Files
+from weft.io.row_source import RowSource
+from weft.io.sinks import FolderSink
 from weft.io.writable import refuse_unwritable
 from weft.model.query import Query
 from weft.model.workload import BoundQuery
@@ -37,11 +37,11 @@ class Input:
     files: tuple[Place, ...]
 
 
-def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, Files],
+def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource],
                 frames: Mapping[str, DataFrame]) -> list[Input]:
     """What the sources of queries read."""
     names = dict.fromkeys(bound.query.source for bound in workload)
-    paths = {name: origins[name].path if name in origins else None for name in names}
+    paths = {name: origins[name].input_path() if name in origins else None for name in names}
     return [Input(name, paths[name], input_files(frames[name])) for name in names]
 
 
@@ -50,34 +50,35 @@ def input_files(frame: DataFrame) -> tuple[Place, ...]:
     return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
 
 
-def guard_run(spark: SparkSession, sink: Sink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
+def guard_run(spark: SparkSession, sink: AnswerSink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
               store: Store | None) -> None:
     """Raise where a run would replace anything but earlier results of its queries; recover what killed runs left."""
-    if sink.path is None:
+    queries = list_queries(workload)
+    require_outputs(spark, sink.facts, queries)
+    require_queries(sink, queries, inputs, {"the store": store_folder(store)})
+    if not isinstance(sink, FolderSink):
+        sink.require_free([query.name for query in queries], None)
         return
-    require_outputs(spark, sink.format, list_queries(workload))
-    require_queries(sink.path, workload, inputs, {"the store": store_folder(store)})
     files, root = open_filesystem(sink.path)
     try:
         require_folder(files, root, sink.path)
         recover(files, root)
-        for bound in workload:
-            require_replaceable(files, f"{root}/{bound.query.name}", bound.query.name)
+        for query in queries:
+            require_replaceable(files, f"{root}/{query.name}", query.name)
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
 
 
-def guard_stream(spark: SparkSession, sink: object, workload: Sequence[BoundQuery], inputs: Sequence[Input],
+def guard_stream(spark: SparkSession, sink: AnswerSink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
                  checkpoint: str, letters: str, store: Store | None) -> None:
     """Raise where what a stream writes would lie in a source, or two things that it writes in one another."""
-    if isinstance(sink, Sink | KafkaSink):
-        require_outputs(spark, sink.format if isinstance(sink, Sink) else KAFKA.name, list_queries(workload))
+    queries = list_queries(workload)
+    require_outputs(spark, sink.facts, queries)
     require_apart("the checkpoint would be written to", checkpoint, inputs, {})
     require_apart("dead letters would be written to", letters, inputs, {})
     refuse_letters(checkpoint, letters)
-    if isinstance(sink, Sink) and sink.path is not None:
-        others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": store_folder(store)}
-        require_queries(sink.path, workload, inputs, others)
+    others = {"the checkpoint": checkpoint, "the dead letters": letters, "the store": store_folder(store)}
+    require_queries(sink, queries, inputs, others)
 
 
 def list_queries(workload: Iterable[BoundQuery]) -> list[Query]:
@@ -85,21 +86,27 @@ def list_queries(workload: Iterable[BoundQuery]) -> list[Query]:
     return [bound.query for bound in workload]
 
 
-def require_outputs(spark: SparkSession, format: str, queries: Iterable[Query]) -> None:
-    """Raise where a format cannot hold what a query gives."""
+def require_outputs(spark: SparkSession, facts: SinkFacts, queries: Iterable[Query]) -> None:
+    """Raise where a sink cannot hold what a query gives."""
     sensitive = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
     for query in queries:
-        refuse_unwritable(query, format, QUERY, sensitive)
+        refuse_unwritable(query, facts, QUERY, sensitive)
 
 
-def require_queries(sink: str, workload: Sequence[BoundQuery], inputs: Sequence[Input],
+def require_queries(sink: AnswerSink, queries: Sequence[Query], inputs: Sequence[Input],
                     others: Mapping[str, str | None]) -> None:
-    """Raise where the folders of queries cannot be side by side, or overlap with what is read or written besides."""
-    names = [bound.query.name for bound in workload]
-    require_names(names)
-    for name in names:
-        require_apart(f"query '{name}' would be written to", f"{sink.rstrip('/')}/{name}", inputs, others)
-    refuse_files(sink, names, inputs)
+    """Raise where the folders of queries cannot be side by side, or what a sink says it writes overlaps with what is
+    read or written besides."""
+    names = [query.name for query in queries]
+    if isinstance(sink, FolderSink):
+        require_names(names)
+    paths = {path: name for name in reversed(names) if (path := sink.output_path(name)) is not None}
+    for path, name in paths.items():
+        require_apart(f"query '{name}' would be written to", path, inputs, others)
+    if isinstance(sink, FolderSink):
+        refuse_files(sink.path, names, inputs)
+    else:
+        refuse_read(paths, inputs)
 
 
 def store_folder(store: Store | None) -> str | None:
@@ -145,6 +152,14 @@ def refuse_files(sink: str, names: Iterable[str], inputs: Iterable[Input]) -> No
             if is_at_or_above(root, file) and below and below[0] in wanted:
                 raise RunError(f"query '{below[0]}' would be written to '{sink.rstrip('/')}/{below[0]}', where source "
                                f"'{source.name}' reads '/{'/'.join(file.parts)}': choose another sink.")
+
+
+def refuse_read(paths: Mapping[str, str], inputs: Iterable[Input]) -> None:
+    """Raise where a file that is read is, or lies in, what would be written, whatever links lead there."""
+    for (path, name), source in product(paths.items(), inputs):
+        if any(is_at_or_above(place_of(path), file) for file in source.files):
+            raise RunError(f"query '{name}' would be written to '{path}', where source '{source.name}' reads: choose "
+                           "another sink.")
 
 
 def refuse_letters(checkpoint: str, letters: str) -> None:

@@ -4,46 +4,48 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 
 from pyarrow import fs
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from weft.errors import RunError
+from weft.io.answer_sink import AnswerSink
 from weft.io.files import open_filesystem, path_exists
-from weft.io.java import Py4JJavaError
-from weft.io.sinks import WRITE_OPTIONS, Sink
-from weft.io.sources import spark_reason
+from weft.io.java import Py4JJavaError, spark_reason
+from weft.io.sinks import FolderSink
 from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart, share_answers
+from weft.spark.write.answers import PartAnswers, Progress
 from weft.spark.write.staging import staged
 from weft.stages.writes import add_writes
 
-Progress = Callable[[int, int, str], None]
 WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 
-def report_nothing(done: int, total: int, text: str) -> None:
-    """Report nothing."""
-
-
-def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: Sink,
+def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: AnswerSink,
                   progress: Progress) -> tuple[dict, ...]:
-    """Write every query's rows to the sink, a job for each write stage; the report says where each query's rows went
-    and how long its job took."""
-    shared = share_answers(graph, parts)
-    groups = [[shared[id] for id in node.inputs] for node in add_writes(graph, str(sink.path or sink.format)).writes]
-    with translate_errors(), cached_slices(tuple(shared.values())):
-        if sink.path is None:
-            return tuple(run_jobs(groups, lambda group, _: write_noop(group), progress))
-        return write_files(spark, groups, sink, progress)
+    """Write every query's rows to the sink, in groups of a write stage each; the report says where each query's rows
+    went and how long its job took."""
+    shared, writes = share_answers(graph, parts), add_writes(graph, sink.location() or sink.facts.name).writes
+    answers, began = PartAnswers([[shared[id] for id in node.inputs] for node in writes], progress), time.perf_counter()
+    with translate_errors(leaves_nothing(sink)), cached_slices(tuple(shared.values())):
+        if isinstance(sink, FolderSink):
+            write_files(spark, answers, sink)
+        else:
+            sink.write(answers, None)
+    progress(len(answers.groups), len(answers.groups), "done")
+    # A query that a sink read by itself took nobody knows how much of the run.
+    whole = time.perf_counter() - began
+    return tuple({"query": name, "path": sink.output_path(name), "seconds": round(answers.seconds.get(name, whole), 3)}
+                 for name in answers)
+
 
 
 @contextmanager
-def translate_errors() -> Iterator[None]:
+def translate_errors(left: str = "Nothing was written.") -> Iterator[None]:
     """Within, what Spark has no words for, such as a file that breaks off, is told; its own errors pass as they are."""
     try:
         yield
@@ -52,20 +54,12 @@ def translate_errors() -> Iterator[None]:
         sentence = re.search(r"weft\.errors\.RunError: (.*)", str(error))
         if sentence is None:
             raise
-        raise RunError(f"{sentence[1].strip()} Nothing was written.") from error
+        raise RunError(f"{sentence[1].strip()} {left}".strip()) from error
     except Py4JJavaError as error:
         first = str(error.java_exception).strip().splitlines()[0]
         cause = spark_reason(error) if "error while reading file" in first else first
-        hint = "Nothing was written. Check that the sources are readable and complete, then run again."
+        hint = f"{left} Check that the sources are readable and complete, then run again.".strip()
         raise RunError(f"Spark could not finish the run: {cause}. {hint}") from error
-
-
-def group_by_schema(parts: tuple[AnswerPart, ...]) -> list[list[AnswerPart]]:
-    """The parts that can be written together: those whose outputs have equal names and types."""
-    groups: dict[tuple, list[AnswerPart]] = {}
-    for part in parts:
-        groups.setdefault(tuple((o.name, o.type) for o in part.stage.outputs), []).append(part)
-    return list(groups.values())
 
 
 @contextmanager
@@ -93,62 +87,31 @@ def find_shared_slices(parts: tuple[AnswerPart, ...]) -> list[DataFrame]:
     return [frame for key, frame in slices.items() if len(readers[key]) > 1]
 
 
-def run_jobs(groups: list[list[AnswerPart]], job: Callable[[list[AnswerPart], int], None],
-             progress: Progress) -> Iterator[dict]:
-    """Run one job a group and report on each of its queries."""
-    for i, group in enumerate(groups):
-        names = [asked.name for part in group for asked in part.stage.queries]
-        progress(i, len(groups), names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
-        began = time.perf_counter()
-        job(group, i)
-        seconds = time.perf_counter() - began
-        yield from ({"query": name, "path": None, "seconds": round(seconds, 3)} for name in names)
-    progress(len(groups), len(groups), "done")
-
-
-def write_noop(group: list[AnswerPart]) -> None:
-    """Compute every output value in the JVM and throw it away."""
-    for part in group:
-        rows = part.rows() if part.one_each else part.named()
-        rows.drop("w", "q").write.format("noop").mode("overwrite").save()
-
-
-def write_files(spark: SparkSession, groups: list[list[AnswerPart]], sink: Sink, progress: Progress) -> tuple[dict,
-                                                                                                              ...]:
+def write_files(spark: SparkSession, answers: PartAnswers, sink: FolderSink) -> None:
     """Write all queries beside their places, then move each into its place, one folder a query."""
-    files, root = open_filesystem(str(sink.path))
-    names = [asked.name for group in groups for part in group for asked in part.stage.queries]
+    files, root = open_filesystem(sink.path)
     try:
         with staged(files, root) as staging:
-
-            def job(group: list[AnswerPart], number: int) -> None:
-                target = f"{str(sink.path).rstrip('/')}/{staging.name}/{number}"
-                rows = union(group)
-                file_writer(rows, sink.format).partitionBy(QUERY).save(target)
-                write_empty(files, f"{staging.folder}/{number}", rows, group, f"{target}/{QUERY}=", sink.format)
-
-            with concurrent_writers(spark, len(names) + 1):
-                report = list(run_jobs(groups, job, progress))
-            staging.publish(names)
+            with concurrent_writers(spark, len(answers) + 1):
+                for i, (names, rows) in enumerate(answers.together()):
+                    target = f"{sink.path.rstrip('/')}/{staging.name}/{i}"
+                    file_writer(rows, sink.format).partitionBy(QUERY).save(target)
+                    write_empty(files, f"{staging.folder}/{i}", rows, names, f"{target}/{QUERY}=", sink.format)
+            staging.publish(list(answers))
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
-    return tuple({**row, "path": f"{str(sink.path).rstrip('/')}/{row['query']}"} for row in report)
-
-
-def union(group: Sequence[AnswerPart]) -> DataFrame:
-    """The rows of all queries of parts whose outputs are alike, by position: names may come twice."""
-    return reduce(DataFrame.union, (part.named() for part in group))
 
 
 def file_writer(frame: DataFrame, format: str) -> DataFrameWriter:
     """A writer of the frame in a format with Weft's options for it."""
-    return frame.write.format(format).options(**WRITE_OPTIONS.get(format, {}))
+    facts = FolderSink(format, "").facts
+    return frame.write.format(format).options(**dict(facts.options))
 
 
-def write_empty(files: fs.FileSystem, written: str, union: DataFrame, group: list[AnswerPart], target: str,
+def write_empty(files: fs.FileSystem, written: str, union: DataFrame, names: Sequence[str], target: str,
                 format: str) -> None:
     """Give queries without a single row a folder that holds their schema."""
-    for name in (asked.name for part in group for asked in part.stage.queries):
+    for name in names:
         if not path_exists(files, f"{written}/{QUERY}={name}"):
             file_writer(union.drop(QUERY).limit(0).coalesce(1), format).save(f"{target}{name}")
 

@@ -1,0 +1,88 @@
+"""A plan as a batch: checked before anything is written, run or compared with Spark's own, and kept in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from warnings import warn
+
+from weft.catalog.store import CatalogWarning, Store
+from weft.errors import CatalogError
+from weft.io.sinks import AnswerSink, Sink, batch_sink
+from weft.loom.context import Context
+from weft.loom.planning import require_incremental
+from weft.model.stages import ReadStage
+from weft.model.workload import Workload
+from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
+from weft.spark.batch.verify import Verification, verify
+from weft.spark.incremental.run import SliceReader
+from weft.spark.incremental.snapshot import snapshot_of
+from weft.spark.session.workers import require_workers
+from weft.spark.statistics.observe import SizeObserver
+from weft.spark.write.answers import Progress, report_nothing
+from weft.spark.write.guard import guard_run, list_inputs
+from weft.spark.write.write import translate_errors, write_results
+
+if TYPE_CHECKING:
+    from weft.loom.plan import Plan
+
+Parts = dict[str, AnswerPart]
+
+
+def prepare_run(context: Context, workload: Workload,
+                sink: str | Mapping[str, str] | Sink | AnswerSink | None) -> AnswerSink | None:
+    """Where a run writes; raises, before anything is planned, where that is anything but its own earlier results.
+
+    From then on the sources read the files that are there now.
+    """
+    target, sources = None if sink is None else batch_sink(sink), context.sources
+    sources.refresh(bound.query.source for bound in workload)
+    if target is not None:
+        inputs = list_inputs(workload, sources.origins, sources.frames)
+        guard_run(context.spark, target, workload, inputs, context.store)
+    return target
+
+
+def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool) -> Results:
+    """The results of a plan, written where there is a sink; the store keeps what ran and how large it was."""
+    context, tell = plan.context, progress or report_nothing
+    if incremental:
+        require_incremental(context, plan.workload)  # before anything of the run is kept
+    if context.store:
+        asked = [bound.query for bound in plan.queries]
+        context.store.record(plan.optimizer, asked, plan.stages, plan.explain)
+    observer = SizeObserver() if context.store and target is not None else None
+    watch = observer or leave_unobserved
+    parts, read = from_kept(plan, watch, tell) if incremental else (build_parts(plan.stages, context.slices, watch), ())
+    report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell)
+    if observer and context.store:
+        keep_sizes(context.store, observer)
+    return Results(parts.values(), report, read, context.checker.settings.pinned())
+
+
+def from_kept(plan: Plan, watch: Watching, tell: Progress) -> tuple[Parts, tuple[dict, ...]]:
+    """The parts of a plan over kept slices and new files, and what was read of each source."""
+    context = plan.context
+    catalog = require_incremental(context, plan.workload)
+    require_workers(context.spark)
+    files, frames = context.sources.files, context.sources.frames
+    names = [node.stage.source for node in plan.stages.of(ReadStage)]
+    found = {name: snapshot_of(context.spark, name, files[name], frames[name].schema) for name in names}
+    with translate_errors():
+        reader = SliceReader(context.spark, catalog, found, lambda text: tell(0, 1, text))
+        return build_parts(plan.stages, reader.slices, watch), reader.report
+
+
+def keep_sizes(store: Store, observer: SizeObserver) -> None:
+    """Put what a run found out into the store."""
+    try:
+        store.keep_run(observer.sizes())
+    except CatalogError as error:  # the answers are in place, and sizes only help to plan
+        warn(CatalogWarning(f"The run is done, but its sizes were not kept: {error}"), stacklevel=4)
+
+
+def verify_prepared(plan: Plan, progress: Progress | None) -> Verification:
+    """How the rows of every query compare with Spark's own."""
+    context, queries = plan.context, [bound.query for bound in plan.workload]
+    with Results(build_parts(plan.stages, context.slices).values()) as results:
+        return verify(results, queries, context.checker.native, progress or report_nothing)

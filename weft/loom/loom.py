@@ -1,0 +1,130 @@
+"""The Loom: sources and queries in; plan, explanation, results and verification out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from weft.final.choose import Forcing, forced_pairs
+from weft.io.sinks import AnswerSink, Receiver, Sink
+from weft.loom.batch import prepare_run, run_prepared, verify_prepared
+from weft.loom.plan import Plan, resume_plan
+from weft.loom.planning import OPTIMIZER, SLICER, Choice, share, share_as_before
+from weft.loom.registry import Registry
+from weft.loom.stream import prepare_start, start_prepared
+from weft.model.statistics import Statistics
+from weft.model.workload import Workload
+from weft.optimize import Optimizer
+from weft.slicing import refuse_open
+from weft.spark.batch.run import Results
+from weft.spark.batch.verify import Verification
+from weft.spark.stream.handle import Stream
+from weft.spark.write.write import Progress
+from weft.stages.explain import Explanation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Loom(Registry):
+    """Weaves window queries over shared sources into few Spark jobs.
+
+    >>> with Loom() as loom:
+    ...     loom.source("trades", "trades.parquet", time="ts")
+    ...     loom.query("sma", "SELECT symbol, window.end, avg(price) FROM trades "
+    ...                       "GROUP BY symbol, window(ts, '10 minutes', '1 minute')")
+    ...     loom.run()["sma"].show()
+
+    Without a session it takes the active one, or starts a local one, which `close` or the end of the `with` block
+    stops. With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
+    `max_bag_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
+    """
+
+    def plan(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
+             optimizer: str | Optimizer = OPTIMIZER, incremental: bool = False, slicer: str = SLICER) -> Plan:
+        """Which queries share which scan and tree, as an optimizer groups them by what Spark takes (see `measure`).
+
+        `algorithm` forces a final algorithm, for all functions or for some: {"max": "slick_deque"}. It is a name, or an
+        algorithm of your own (`weft.extend`). `slicer` cuts slices: "pairs", "panes", or "cutty" (not on Spark). With
+        `incremental` it is the plan of earlier incremental runs of these queries, which finds the slices they kept.
+        """
+        workload, context, choice = self._chosen(queries), self._context, Choice(algorithm, optimizer, slicer)
+        if incremental:
+            return Plan.of(context, workload, share_as_before(context, workload, choice))
+        return Plan.of(context, workload, share(context, workload, choice, context.sizes.samples))
+
+    def measure(self, queries: Iterable[str] | None = None) -> dict[str, Statistics]:
+        """Count the rows, keys and time of every source the queries read, one pass a grouping; `plan` uses it.
+
+        Without it a source is taken for 2 million rows of 1000 keys in 10 hours.
+        """
+        self._context.sizes.measure(self._current(queries), self._store)
+        return self._context.sizes.to_dict()
+
+    def explain(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
+                optimizer: str | Optimizer = OPTIMIZER, slicer: str = SLICER) -> Explanation:
+        """The plan of queries as text, JSON, HTML and a picture: `loom.plan(...).explain()`."""
+        return self.plan(queries, algorithm, optimizer, slicer=slicer).explain()
+
+    def run(
+        self,
+        sink: str | Mapping[str, str] | Sink | AnswerSink | None = None,
+        queries: Iterable[str] | None = None,
+        progress: Progress | None = None,
+        algorithm: Forcing = None,
+        optimizer: str | Optimizer = OPTIMIZER,
+        incremental: bool = False,
+        slicer: str = SLICER,
+    ) -> Results:
+        """Run queries: `loom.plan(...).run(...)`, but a sink that cannot be written to is refused before planning."""
+        refuse_open((slicer,))
+        workload = self._chosen(queries)
+        target = prepare_run(self._context, workload, sink)
+        plan = self.plan(names_of(workload), algorithm, optimizer, incremental, slicer)
+        return run_prepared(plan, target, progress, incremental)
+
+    def start(
+        self,
+        checkpoint: str | PathLike[str],
+        sink: str | Mapping[str, str] | Sink | AnswerSink | Receiver,
+        queries: Iterable[str] | None = None,
+        trigger: str | None = None,
+        max_clock_skew: str | None = "1 day",
+        dead_letters: str | None = None,
+        algorithm: Forcing = None,
+        optimizer: str | Optimizer = OPTIMIZER,
+        slicer: str = SLICER,
+    ) -> Stream:
+        """Run queries as a stream: `loom.plan(...).start(...)`, without planning where a checkpoint has a plan."""
+        refuse_open((slicer,))
+        workload, context = self._chosen(queries), self._context
+        launch = prepare_start(context, workload, checkpoint, sink, dead_letters)
+        if launch.before is None:
+            plan = self.plan(names_of(workload), algorithm, optimizer, slicer=slicer)
+        else:
+            plan = resume_plan(context, workload, launch.before, forced_pairs(algorithm, context.checker.defined))
+        return start_prepared(plan, launch, trigger, max_clock_skew)
+
+    def verify(
+        self,
+        queries: Iterable[str] | None = None,
+        progress: Progress | None = None,
+        algorithm: Forcing = None,
+        optimizer: str | Optimizer = OPTIMIZER,
+        slicer: str = SLICER,
+    ) -> Verification:
+        """Run queries natively as well and compare row by row: `loom.plan(...).verify()`."""
+        refuse_open((slicer,))
+        workload = self._chosen(queries)
+        prepare_run(self._context, workload, None)
+        return verify_prepared(self.plan(names_of(workload), algorithm, optimizer, slicer=slicer), progress)
+
+    def native(self, name: str) -> DataFrame:
+        """One query as Spark itself runs it."""
+        return self._context.checker.native(self._current([name])[0].query)
+
+
+def names_of(workload: Workload) -> list[str]:
+    """The names of queries."""
+    return [bound.query.name for bound in workload]

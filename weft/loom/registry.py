@@ -1,0 +1,183 @@
+"""What a loom holds by name: sources, queries and the user's aggregates, each checked when it is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace as changed
+from os import PathLike
+from os.path import abspath
+from typing import TYPE_CHECKING, Self
+
+from weft.aggregates.base import Aggregate
+from weft.aggregates.component import MAX_BAG_VALUES
+from weft.aggregates.defined import define
+from weft.aggregates.examples import example_columns
+from weft.aggregates.laws import check_laws
+from weft.aggregates.user import Declared
+from weft.catalog.store import Store, open_store
+from weft.errors import CatalogError, PlanError, QueryError, SourceError
+from weft.io.sources import RowSource
+from weft.loom.context import Context
+from weft.loom.sizes import KnownSizes
+from weft.loom.sources import NAME, Source, Sources
+from weft.model.query import Query
+from weft.model.workload import BoundQuery, choose
+from weft.spark.bind.check import Checker, refuse_large
+from weft.spark.bind.functions import check_name, check_partials
+from weft.spark.session.session import active_or_local, has_session
+from weft.sql import parse_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Registry:
+    """Sources, queries and aggregates, and the store that keeps what is known of them."""
+
+    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
+                 max_bag_values: int = MAX_BAG_VALUES):
+        if max_bag_values < 1:
+            raise PlanError(f"max_bag_values must be a whole number above 0, not {max_bag_values}.")
+        self._starts_session = spark is None and not has_session()
+        self.spark = spark or active_or_local()
+        checker = Checker(self.spark)
+        sources = Sources(self.spark, checker)
+        self._context = Context(self.spark, checker, sources, KnownSizes(sources.frames, sources.refresh_files),
+                                max_bag_values)
+        self._queries: dict[str, BoundQuery] = {}
+        if store is not None:
+            self.attach(store)
+
+    @property
+    def _store(self) -> Store | None:
+        return self._context.store
+
+    def attach(self, store: str | PathLike[str]) -> None:
+        """Keep in a store what is registered, measured and run from now on, and plan with what is known there."""
+        if self._store:
+            raise CatalogError(f"this loom keeps its catalog in '{self._store.catalog.path}': make another loom.")
+        self._context = changed(self._context, store=open_store(abspath(store), self._context.checker.identity))
+        self._context.sizes.recall(self._queries.values(), self._store)
+
+    def source(
+        self,
+        name: str,
+        data: DataFrame | RowSource | str | PathLike[str],
+        time: str | None = None,
+        format: str | None = None,
+        options: Mapping[str, str] | None = None,
+        schema: str | None = None,
+        watermark: str | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Add a source: a DataFrame, a path of Parquet, ORC, CSV or JSON, or a `RowSource`; `time` is its event time.
+
+        With the format "kafka" the path is a topic, with "socket" a host and port; "rate" counts by itself. `schema`
+        names the columns and types of what is read, where no file is there yet to look into. `watermark` says how late
+        rows may come when the source is a stream ("10 minutes"). With `replace` a source that has the name already
+        goes, and the queries that read it are checked against the new one: if one does not fit, all stays as it was.
+        """
+        if name in self._context.sources and not replace:
+            raise SourceError(f"there is already a source '{name}': choose another name, or give replace=True.")
+        made, frame = self._context.sources.open(name, data, time, format, options, schema, watermark)
+        if name in self._context.sources:
+            self._replace_source(made, frame)
+        else:
+            self._context.sources.put(made, frame)
+
+    def _replace_source(self, made: Source, frame: DataFrame) -> None:
+        sources, name = self._context.sources, made.name
+        readers = [bound for bound in self._queries.values() if bound.query.source == name]
+        before = sources[name], sources.frames[name]
+        sources.put(made, frame)
+        try:
+            bound = {each.query.name: self._check(each.query.name, each.query.text) for each in readers}
+        except BaseException as error:
+            sources.put(*before)
+            self._context.checker.keep(each.query for each in readers)
+            if not isinstance(error, QueryError):
+                raise
+            raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {error} "
+                              f"Drop the query first, loom.drop('{error.query}'), or replace it.") from error
+        self._context.sizes.forget(name)
+        self._context.sizes.recall(bound.values(), self._store)
+        self._queries |= bound
+
+    def query(self, name: str, sql: str, replace: bool = False) -> Query:
+        """Add a query, or raise an error that says where and why it cannot run and what to write instead.
+
+        With `replace` a query that has the name already goes, if the new one can run.
+        """
+        if not NAME.fullmatch(name):
+            raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
+        if name in self._queries and not replace:
+            raise QueryError(name, "there is already a query of this name.",
+                             hint="Choose another name, or give replace=True.")
+        bound = self._check(name, sql)
+        refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
+        if self._store:
+            self._store.register((bound.query,))
+            self._context.sizes.recall((bound,), self._store)
+        self._queries[name] = bound
+        return bound.query
+
+    def _check(self, name: str, sql: str) -> BoundQuery:
+        checker = self._context.checker
+        return checker.bind(parse_query(name, sql, self._context.sources.schemas, checker.defined))
+
+    def drop(self, name: str) -> None:
+        """Take a query away; its history stays in the catalog, and plans that were made with it stay as they are."""
+        choose(self._queries, [name])
+        if self._store:
+            self._store.remove(name)
+        del self._queries[name]
+
+    def aggregate(self, aggregate: Declared | Aggregate) -> None:
+        """Add an aggregate of the user's own, which SQL then calls by its name, or raise an error that shows why not.
+
+        Its laws are checked on example values first; see docs/aggregates.md. A `weft.extend.Aggregate` says how Weft
+        runs a function that Spark knows and Weft does not.
+        """
+        checker = self._context.checker
+        if isinstance(aggregate, Aggregate):
+            checker.extend(aggregate)
+            return
+        definition = define(aggregate)
+        columns = example_columns(definition)
+        check_name(self.spark, definition, checker.defined)
+        check_laws(definition, columns)
+        check_partials(self.spark, definition, columns)
+        checker.define(definition)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries added so far."""
+        return tuple(bound.query for bound in self._queries.values())
+
+    def close(self) -> None:
+        """Drop what Weft made in the Spark session, let go of the store, and stop the session if this loom started it.
+
+        A session that was there before stays. So do the streams in it, which have a `stop` of their own.
+        """
+        self._context.checker.close()
+        if self._store:
+            self._store.close()
+        if self._starts_session:
+            self._starts_session = False
+            self.spark.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _chosen(self, names: Iterable[str] | None) -> tuple[BoundQuery, ...]:
+        self._context.checker.settings.check()
+        return tuple(choose(self._queries, names))
+
+    def _current(self, names: Iterable[str] | None) -> tuple[BoundQuery, ...]:
+        """The chosen queries, their sources as they are now."""
+        found = self._chosen(names)
+        self._context.sources.refresh(bound.query.source for bound in found)
+        return found
