@@ -15,7 +15,7 @@ from weft.errors import RunError
 from weft.io.answer_sink import AnswerSink
 from weft.io.files import open_filesystem, path_exists
 from weft.io.java import Py4JJavaError, spark_reason
-from weft.io.sinks import FolderSink
+from weft.io.sinks import FolderSink, NoopSink
 from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart, share_answers
 from weft.spark.write.answers import PartAnswers, Progress
@@ -42,6 +42,10 @@ def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, An
     return tuple({"query": name, "path": sink.output_path(name), "seconds": round(answers.seconds.get(name, whole), 3)}
                  for name in answers)
 
+
+def leaves_nothing(sink: AnswerSink) -> str:
+    """What a sink is known to hold of a run that failed."""
+    return "Nothing was written." if isinstance(sink, FolderSink | NoopSink) else ""
 
 
 @contextmanager
