@@ -13,7 +13,7 @@ from weft.spark.session.session import has_session
 class Session(SimpleNamespace):
     """Counts how often it is stopped."""
 
-    stopped = 0
+    stopped, version = 0, "4.3.0"
 
     def stop(self) -> None:
         self.stopped += 1

@@ -19,6 +19,7 @@ from weft.catalog.store import Rows, open_store
 from weft.cli.catalog import cuts
 from weft.cli.main import app
 from weft.cli.options import VIEWS
+from weft.stages.build import build
 
 Weft = Callable[..., Result]
 
@@ -33,7 +34,8 @@ def weft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weft:
     store = open_store(tmp_path / ".weft", identity)
     store.register([bound("coarse", text="SELECT 0").query])
     queries = [b.query for made in (fine, coarse) for b in made.plan.queries]
-    store.record("cheapest", queries, (replace(fine.stages[0], derived=coarse.stages),), lambda: fine)
+    nested = build(replace(fine.plan, scans=(replace(fine.plan.scans[0], derived=coarse.plan.scans),)))
+    store.record("cheapest", queries, nested, lambda: fine)
     store.keep([(Rows("trades", None, "ts", ("symbol",)), Sizes(2e6, 1000, 3.6e10))], Origin.MEASURED)
     store.close()
     return lambda *args: CliRunner().invoke(app, ["catalog", *args])
@@ -68,8 +70,8 @@ def test_nodes_are_a_lattice(weft: Weft) -> None:
         "   │    count(1), sum(volume)",
         "   │    read by fine, large",
         "   └─ node 2: by symbol, cut every 1 min",
-        "           all rows",
-        "           sum(volume)",
+        "           where TRUE | price > 100 (by filters)",
+        "           count(1), sum(volume)",
         "           read by coarse",
     ]
     parent, child = json.loads(shown(weft("nodes", "--json")))["nodes"]
