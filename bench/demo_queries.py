@@ -26,7 +26,7 @@ def main() -> None:
     options = arguments()
     spark, data = prepared(options.rows)
     loom: list[Any] = []
-    adding = seconds(lambda: loom.append(woven(spark, data)))
+    adding = seconds(lambda: loom.append(make_loom(spark, data)))
     print("first run ...", file=sys.stderr, flush=True)
     first = measured(lambda: loom[0].run(sink="noop"))
     works = {
@@ -52,7 +52,7 @@ def prepared(rows: int) -> tuple[Any, Path]:
     return spark, data
 
 
-def woven(spark: Any, data: Path) -> Any:
+def make_loom(spark: Any, data: Path) -> Any:
     """A loom with the demo's queries, planned once."""
     from examples.demo.run import weave
 

@@ -77,7 +77,7 @@ def of_data(name: str, size: int) -> Iterator[dict[str, Any]]:
             if member not in CANNOT and algorithm.missing is None:
                 refused = algorithm.supports(ADD, (FLOAT,), [window])
                 found = sampled(algorithm, values, window, truth.ends)
-                yield {"data": name, "window": window, "member": member, "refused": refused, **judged(found, truth)}
+                yield {"data": name, "window": window, "member": member, "refused": refused, **judge(found, truth)}
 
 
 def exact_sums(values: np.ndarray, window: int) -> Truth:
@@ -130,7 +130,7 @@ def by_step(algorithm: Sequential, values: np.ndarray, window: int) -> Iterator[
         yield first, sums
 
 
-def judged(found: np.ndarray, truth: Truth) -> dict[str, Any]:
+def judge(found: np.ndarray, truth: Truth) -> dict[str, Any]:
     """The worst error as a multiple of the bound, whether non-finite sums are right, and whether they leave a trace."""
     finite = np.isfinite(truth.exact)
     with np.errstate(all="ignore"):

@@ -53,10 +53,10 @@ class Scene:
     def sliced(self, number: int) -> bool:
         """Whether some of a trigger's rows have been cut and written for the final stage."""
         begun = written(self.checkpoint / "offsets" / str(number))
-        shelves = (shelf for place in listed(self.folder / "scratch") if place.name.startswith("blockmgr")
-                   for shelf in listed(place))
+        folders = (folder for place in listed(self.folder / "scratch") if place.name.startswith("blockmgr")
+                   for folder in listed(place))
         return any(path.name.startswith("shuffle") and written(path) > begun
-                   for shelf in shelves for path in listed(shelf))
+                   for folder in folders for path in listed(folder))
 
     def delivering(self, number: int) -> str:
         """Where it is once all answers are made."""

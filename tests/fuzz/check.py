@@ -56,14 +56,15 @@ def check_together(spark: SparkSession, case: Case) -> list[Verdict]:
 def checked(spark: SparkSession, case: Case, judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
     """The verdicts of a way to judge the queries that both engines take."""
     try:
-        return judged(spark, case, judging)
+        return judge_case(spark, case, judging)
     except Exception as error:
         if not is_trouble(error):
             raise
         return [Verdict(tuple(range(len(case.queries))), TROUBLE, said(error))]
 
 
-def judged(spark: SparkSession, case: Case, judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
+def judge_case(spark: SparkSession, case: Case,
+               judging: Callable[[World, Sequence[int]], list[Verdict]]) -> list[Verdict]:
     """As `checked`; raises where the surroundings of a case cannot be made or removed."""
     with temporary_settings(spark, {**USUAL, **case.settings}), world_of(spark, case) as world:
         if isinstance(world, Exception):

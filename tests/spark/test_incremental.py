@@ -25,7 +25,7 @@ from weft.catalog import slice_caches as kept
 from weft.catalog.database import FILE, open_catalog
 from weft.errors import RunError
 from weft.spark.incremental import run as runs
-from weft.spark.incremental import slice_cache as shelf
+from weft.spark.incremental import slice_cache as cache
 from weft.spark.incremental.fingerprint import answer_settings
 from weft.spark.session.session import temporary_settings
 
@@ -107,10 +107,10 @@ class Home:
             found[place] = c + 1, s + row["n"]
         return found
 
-    def shelves(self) -> list[tuple[kept.SliceCache, set[str]]]:
-        """Every shelf with the names of the files it was made of."""
+    def caches(self) -> list[tuple[kept.SliceCache, set[str]]]:
+        """Every cache with the names of the files it was made of."""
         with open_catalog(self.store / FILE) as catalog:
-            found = catalog.rows("SELECT fingerprint, columns FROM shelves")
+            found = catalog.rows("SELECT fingerprint, columns FROM slice_caches")
             taken = [kept.find_slice_cache(catalog, mark, kept.json.loads(columns), False) for mark, columns in found]
             return [(s, {Path(path).name for path in kept.covered_files(catalog, s)}) for s in taken if s]
 
@@ -151,9 +151,9 @@ def test_only_new_files_are_read_and_answers_are_those_of_all(home):
     require_equal(loom, results)
     assert results.sources == ({**results.sources[0], "source": "r", "files": 3, "new_files": 2, "anew": None},)
     results.close()
-    before = [found.generations for found, _ in home.shelves()]
+    before = [found.generations for found, _ in home.caches()]
     (said,) = home.loom(asked).run(incremental=True).sources
-    assert said["new_files"] == 0 and [found.generations for found, _ in home.shelves()] == before
+    assert said["new_files"] == 0 and [found.generations for found, _ in home.caches()] == before
     home.put("empty.parquet", rows(4, size=0))
     assert home.run()["files"] == 4
 
@@ -168,7 +168,7 @@ def test_files_that_changed_or_went_are_read_anew_and_that_is_said(home):
     loom = home.loom({"hours": HOURS})
     (said,) = loom.run(incremental=True).sources
     assert said["new_files"] == said["files"] == 2 and said["anew"].endswith("2.parquet is gone")
-    ((found, _),) = home.shelves()
+    ((found, _),) = home.caches()
     next((home.store / "slices" / found.ids[0]).glob("*.parquet")).unlink()
     (said,) = loom.run(incremental=True).sources
     assert said["anew"] == "what was kept of it is damaged" and home.counts() == home.expected()
@@ -185,10 +185,10 @@ def test_other_queries_have_shelves_of_their_own_and_wider_ones_serve(home):
     home.loom(wide).run(incremental=True)
     home.put("1.parquet", rows(1).filter(positive))
     said = home.run(bare)
-    assert (said["new_files"], said["anew"]) == (1, None) and len(home.shelves()) == 2  # that of `wide` served
+    assert (said["new_files"], said["anew"]) == (1, None) and len(home.caches()) == 2  # that of `wide` served
     home.put("2.parquet", rows(2))  # now n is 0 somewhere, and 1 / n fails for `wide`, not for `narrow`
     (said,) = home.loom(bare).run(incremental=True).sources
-    assert said["anew"] == "nothing is kept of these queries yet" and len(home.shelves()) == 3
+    assert said["anew"] == "nothing is kept of these queries yet" and len(home.caches()) == 3
     home.put("3.parquet", rows(3))
     assert home.run(bare)["anew"] is None
 
@@ -239,7 +239,7 @@ def fails(slices, stage):
     return slices.withColumn(stage.columns[0].name, F.expr("raise_error('does not fit')").cast("bigint"))
 
 
-@pytest.mark.parametrize("joined", [shelf.merge_slices, fails])
+@pytest.mark.parametrize("joined", [cache.merge_slices, fails])
 def test_many_generations_become_one_though_a_sum_on_the_way_may_not_fit(home, monkeypatch, joined):
     monkeypatch.setattr(runs, "MOST", 2)
     monkeypatch.setattr(runs, "merge_slices", joined)
@@ -247,7 +247,7 @@ def test_many_generations_become_one_though_a_sum_on_the_way_may_not_fit(home, m
     for i, n in enumerate((top, -top, top)):
         home.put(f"{i}.parquet", rows(0, size=1).set_column(3, "n", pa.array([n])))
         assert home.counts() == home.expected()
-    ((found, files),) = home.shelves()
+    ((found, files),) = home.caches()
     assert len(found.generations) == 1 and files == {"0.parquet", "1.parquet", "2.parquet"}
     home.put("3.parquet", rows(3, start=600))
     assert home.counts() == home.expected()
@@ -267,7 +267,7 @@ def test_another_process_that_was_first_is_not_added_to(home, monkeypatch):
 
     monkeypatch.setattr(runs, "write_slices", save)
     assert home.counts() == home.expected()
-    ((found, _),) = home.shelves()
+    ((found, _),) = home.caches()
     assert len(found.generations) == 2 and len(list((home.store / "slices").iterdir())) == 2
 
 

@@ -141,7 +141,7 @@ def burst(first: int, last: int) -> list[bytes | None]:
     return [*(text.encode() for text in made), b"junk", None]
 
 
-def woven(spark: SparkSession, broker: Broker, topic: str) -> Loom:
+def make_loom(spark: SparkSession, broker: Broker, topic: str) -> Loom:
     """The three queries over a topic."""
     loom = Loom(spark)
     source = Kafka(broker.servers, topic, "ts timestamp, symbol string, price bigint")
@@ -161,7 +161,7 @@ def test_woven_queries_over_a_broker_that_goes_and_returns(
 ) -> None:
     """Bursts, an outage, a restart from the checkpoint: the answers of the batch, once each, and one scan for all."""
     send(spark, broker, "trades", burst(0, 40))
-    loom, out, place = woven(spark, broker, "trades"), str(tmp_path / "out"), tmp_path / "checkpoint"
+    loom, out, place = make_loom(spark, broker, "trades"), str(tmp_path / "out"), tmp_path / "checkpoint"
     with loom.start(place, sink=out) as stream:
         assert len(stream.scans) == 1
         stream.processAllAvailable()
@@ -188,7 +188,7 @@ def test_woven_queries_over_a_broker_that_goes_and_returns(
 
 def test_answers_of_a_stream_go_to_topics(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     send(spark, broker, "few", [*burst(0, 30), *burst(600, 601)])
-    loom = woven(spark, broker, "few")
+    loom = make_loom(spark, broker, "few")
     with loom.start(tmp_path, sink=KafkaSink(broker.servers, "out-{query}")) as stream:
         stream.processAllAvailable()
     end = BEGIN + timedelta(seconds=500)

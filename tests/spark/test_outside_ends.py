@@ -114,7 +114,7 @@ def rows(tmp_path: Path) -> str:
     return str(tmp_path / "rows.db")
 
 
-def woven(spark: SparkSession, source: RowSource) -> Loom:
+def make_loom(spark: SparkSession, source: RowSource) -> Loom:
     """A loom with two queries of different columns over a source."""
     loom = Loom(spark)
     loom.source("t", source, time="ts", watermark="1 second")
@@ -124,7 +124,7 @@ def woven(spark: SparkSession, source: RowSource) -> Loom:
 
 
 def test_a_run_from_and_to_sqlite_equals_sparks_own(spark, rows, tmp_path, interpreted):
-    loom = woven(spark, SqliteTable(rows, "trades"))
+    loom = make_loom(spark, SqliteTable(rows, "trades"))
     sink = SqliteSink(str(tmp_path / "out.db"))
     report = loom.run(sink=sink).report
     assert [(row["query"], row["path"]) for row in report] == [(q, sink.path) for q in ("volume", "counted")]
@@ -138,7 +138,7 @@ def test_a_run_from_and_to_sqlite_equals_sparks_own(spark, rows, tmp_path, inter
 
 
 def test_guards_ask_a_source_what_it_reads_and_a_sink_what_it_writes(spark, rows, tmp_path):
-    loom = woven(spark, SqliteTable(rows, "trades"))
+    loom = make_loom(spark, SqliteTable(rows, "trades"))
     with pytest.raises(RunError, match=r"query 'volume' would be written to '.*rows.db', which overlaps source 't'"):
         loom.run(sink=SqliteSink(rows))
     (tmp_path / "link.db").symlink_to(rows)
@@ -151,7 +151,7 @@ def test_guards_ask_a_source_what_it_reads_and_a_sink_what_it_writes(spark, rows
 
 
 def test_facts_decide_what_runs(spark, rows, tmp_path):
-    loom = woven(spark, SqliteTable(rows, "trades"))
+    loom = make_loom(spark, SqliteTable(rows, "trades"))
     with pytest.raises(SourceError, match=r"source 't' is of sqlite, which is no stream: use loom.run"):
         loom.start(tmp_path / "checkpoint", sink=str(tmp_path / "out"))
     with pytest.raises(RunError, match="the console sink takes the answers of streams only"):
@@ -168,7 +168,7 @@ def test_a_stream_of_lines_into_sqlite_gives_the_closed_windows_once(spark, tmp_
     sink = SqliteSink(str(tmp_path / "out.db"))
     for part in (LINES[:half], [*LINES[half:], "2026-03-01 12:00:00|A|1"]):
         (tmp_path / "lines" / f"{len(part)}.txt").write_text("\n".join(part))
-        loom = woven(spark, TextLines(str(tmp_path / "lines")))
+        loom = make_loom(spark, TextLines(str(tmp_path / "lines")))
         loom.start(tmp_path / "checkpoint", sink=sink, trigger="available").awaitTermination()
     closed = [row for row in plain(loom.native("volume")) if row[1] < "2026-03-01 11"]
     assert table(tmp_path / "out.db", "volume") == closed

@@ -28,7 +28,7 @@ OTHER = {"true": "false", "false": "true", "CORRECTED": "LEGACY", "EXCEPTION": "
 
 
 @contextmanager
-def woven(spark, queries, *more):
+def make_loom(spark, queries, *more):
     """A loom over the rows, with more columns if some are given, made in the session as it is now."""
     loom = Loom(spark)
     loom.source("t", spark.sql(ROWS).selectExpr("*", *more), time="ts")
@@ -40,7 +40,7 @@ def woven(spark, queries, *more):
 
 def ask(spark, settings, queries, *more):
     """What Weft answers otherwise than Spark in a session of these settings."""
-    with temporary_settings(spark, settings), woven(spark, queries, *more) as loom:
+    with temporary_settings(spark, settings), make_loom(spark, queries, *more) as loom:
         return differences(loom)
 
 
@@ -89,7 +89,7 @@ def test_functions_and_types_are_those_of_the_session(spark, interpreted, ansi):
 
 @pytest.mark.parametrize("setting", REFUSED, ids=lambda setting: setting.short)
 def test_what_weft_does_not_run_under_is_refused_by_name(spark, setting):
-    with woven(spark, []) as loom, temporary_settings(spark, {setting.name: OTHER[setting.default]}):
+    with make_loom(spark, []) as loom, temporary_settings(spark, {setting.name: OTHER[setting.default]}):
         with pytest.raises(SettingError, match=f"'{setting.name}' is {OTHER[setting.default]}"):
             loom.query("q", f"SELECT k, count(*) FROM t GROUP BY k, {WINDOW.format('ts')}")
         with pytest.raises(SettingError, match=f"Set it to {setting.default}"):
@@ -101,7 +101,7 @@ def test_a_setting_that_changes_under_the_queries_is_refused(spark, setting):
     values = {"session.timeZone": "Asia/Tokyo", "timestampType": "TIMESTAMP_NTZ"}
     value = values.get(setting.short) or OTHER[setting.default]
     known, new = (f"SELECT k, {what} AS a FROM t GROUP BY k, {WINDOW.format('ts')}" for what in ("max(x)", "min(x)"))
-    with woven(spark, [known]) as loom:
+    with make_loom(spark, [known]) as loom:
         results = loom.run()
         with temporary_settings(spark, {setting.name: value}):
             uses = (lambda: results["q0"], loom.plan, loom.run, loom.verify, lambda: loom.query("new", new))

@@ -37,14 +37,14 @@ def weave(spark, trades, tmp_path):
     """Makes looms over the trades with a store, by default the test's own."""
     looms = []
 
-    def woven(queries=QUERIES, store=tmp_path / "store"):
+    def make_loom(queries=QUERIES, store=tmp_path / "store"):
         looms.append(Loom(spark, store=store))
         looms[-1].source("trades", trades, time="ts")
         for name, sql in queries.items():
             looms[-1].query(name, sql)
         return looms[-1]
 
-    yield woven
+    yield make_loom
     for loom in looms:
         loom.close()
 

@@ -46,7 +46,7 @@ def put(spark, folder: Path, files, schema: str = SCHEMA) -> None:
         part.rename(folder / f"{uuid4().hex}.parquet")
 
 
-def woven(spark, folder: Path, texts: list[str]) -> Loom:
+def make_loom(spark, folder: Path, texts: list[str]) -> Loom:
     """A loom over the files of a folder."""
     loom = Loom(spark)
     loom.source("t", str(folder), time="ts", format="parquet", schema=SCHEMA, watermark=f"{DELAY.seconds} seconds")
@@ -85,7 +85,7 @@ def test_any_stream_gives_the_batch_runs_rows_for_closed_windows(spark, sharing,
         (home / "in").mkdir(parents=True)
         rows = rows_of(Shape(150, span, 1_700_000_000, keys, 0.1, odd, True, seed))
         coming = arrive(rows, DELAY, seed)
-        loom = woven(spark, home / "in", texts)
+        loom = make_loom(spark, home / "in", texts)
         stream = loom.start(home / "checkpoint", str(home / "out"))
         try:
             for i, files in enumerate(coming.triggers):

@@ -27,14 +27,14 @@ class PlanningSnapshot:
     sampled: Sampled
 
     def to_text(self) -> str:
-        """The outlook as JSON."""
+        """The snapshot as JSON."""
         measured = [[*key[:3], list(key[3]), astuple(found)] for key, found in self.measured.items()]
         sampled = [[*key[:2], sorted(key[2]), astuple(found)] for key, found in self.sampled.items()]
         return json.dumps({"measured": measured, "sampled": sampled})
 
 
 def parse_snapshot(text: str) -> PlanningSnapshot:
-    """The outlook that a JSON text holds."""
+    """The snapshot that a JSON text holds."""
     read = json.loads(text)
     measured = {(source, where, at, tuple(keys)): Statistics(*found)
                 for source, where, at, keys, found in read["measured"]}
@@ -48,11 +48,11 @@ def snapshot_key(optimizer: str, queries: Iterable[tuple[str, str]]) -> str:
 
 
 def find_snapshot(catalog: Catalog, mark: str) -> PlanningSnapshot | None:
-    """The outlook by which a workload is planned, if it has been run before."""
-    found = catalog.rows("SELECT known FROM outlooks WHERE mark = ?", (mark,))
+    """The snapshot by which a workload is planned, if it has been run before."""
+    found = catalog.rows("SELECT known FROM planning_snapshots WHERE mark = ?", (mark,))
     return parse_snapshot(found[0][0]) if found else None
 
 
-def keep_snapshot(catalog: Catalog, mark: str, outlook: PlanningSnapshot) -> None:
-    """Plan a workload by this outlook from now on."""
-    catalog.change("INSERT OR REPLACE INTO outlooks VALUES (?, ?, ?)", (mark, outlook.to_text(), time()))
+def keep_snapshot(catalog: Catalog, mark: str, snapshot: PlanningSnapshot) -> None:
+    """Plan a workload by this snapshot from now on."""
+    catalog.change("INSERT OR REPLACE INTO planning_snapshots VALUES (?, ?, ?)", (mark, snapshot.to_text(), time()))

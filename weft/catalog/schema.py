@@ -68,6 +68,14 @@ SHELVES = (
 # Windows that count rows.
 COUNTING = ("ALTER TABLE registrations ADD COLUMN unit TEXT NOT NULL DEFAULT 'time'",)
 
+# The tables by the names that the code has. What was kept before columns had names by what they hold is made anew.
+NAMES = (
+    "UPDATE generations SET state = 'retired', since = 0 WHERE state = 'live'",
+    "ALTER TABLE shelves RENAME TO slice_caches",
+    "ALTER TABLE generations RENAME COLUMN shelf TO slice_cache",
+    "ALTER TABLE outlooks RENAME TO planning_snapshots",
+)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES)
 VERSION = len(MIGRATIONS)

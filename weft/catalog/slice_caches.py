@@ -1,4 +1,4 @@
-"""Shelves: which slices are kept of a partial stage, in which generations, and which files each was made of.
+"""Slice caches: which slices are kept of a partial stage, in which generations, and which files each was made of.
 
 A generation is *writing* until its folder is whole, *live* while answers read it, and *retired* when another has taken
 its place; only the step to live makes it count, and that is one transaction.
@@ -17,7 +17,7 @@ from weft.catalog.database import Catalog
 DAY = 86_400.0
 # What is being written, or was replaced, is removed after so long: a run or a lazy result may still be at it.
 LEASE = DAY
-# A shelf that no run has used for so long is dropped.
+# A cache that no run has used for so long is dropped.
 UNUSED = 7 * DAY
 
 
@@ -53,60 +53,60 @@ class SliceCache:
 
 
 def take_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache:
-    """The shelf of these columns, or where `wider` allows it one that has more; a new one if there is none."""
+    """The cache of these columns, or where `wider` allows it one that has more; a new one if there is none."""
     with catalog.changing():
         found = find_slice_cache(catalog, fingerprint, columns, wider)
         if found is None:
-            number = catalog.change("INSERT INTO shelves (fingerprint, columns, used) VALUES (?, ?, ?)",
+            number = catalog.change("INSERT INTO slice_caches (fingerprint, columns, used) VALUES (?, ?, ?)",
                                     (fingerprint, json.dumps(list(columns)), time()))
             return SliceCache(number, tuple(columns), ())
-        catalog.change("UPDATE shelves SET used = ? WHERE id = ?", (time(), found.id))
+        catalog.change("UPDATE slice_caches SET used = ? WHERE id = ?", (time(), found.id))
         return found
 
 
 def find_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache | None:
-    """The shelf of just these columns, else the narrowest that has slices of them and others."""
-    rows = catalog.rows("SELECT id, columns FROM shelves WHERE fingerprint = ?", (fingerprint,))
-    shelves = [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number)) for number, text in rows]
-    fitting = [s for s in shelves if set(s.columns) == set(columns)]
+    """The cache of just these columns, else the narrowest that has slices of them and others."""
+    rows = catalog.rows("SELECT id, columns FROM slice_caches WHERE fingerprint = ?", (fingerprint,))
+    caches = [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number)) for number, text in rows]
+    fitting = [s for s in caches if set(s.columns) == set(columns)]
     if wider and not any(s.generations for s in fitting):
-        fitting += [s for s in shelves if s.generations and set(s.columns) > set(columns)]
+        fitting += [s for s in caches if s.generations and set(s.columns) > set(columns)]
     return min(fitting, key=lambda s: (not s.generations, len(s.columns)), default=None)
 
 
-def live_generations(catalog: Catalog, shelf: int) -> tuple[Generation, ...]:
-    """The generations that make up a shelf's slices, oldest first."""
-    found = catalog.rows("SELECT id, bytes FROM generations WHERE shelf = ? AND state = 'live' ORDER BY since, id",
-                         (shelf,))
+def live_generations(catalog: Catalog, cache: int) -> tuple[Generation, ...]:
+    """The generations that make up a cache's slices, oldest first."""
+    sql = "SELECT id, bytes FROM generations WHERE slice_cache = ? AND state = 'live' ORDER BY since, id"
+    found = catalog.rows(sql, (cache,))
     return tuple(Generation(*row) for row in found)
 
 
-def covered_files(catalog: Catalog, shelf: SliceCache) -> dict[str, File]:
-    """The files that the shelf's slices were made of, by path."""
+def covered_files(catalog: Catalog, cache: SliceCache) -> dict[str, File]:
+    """The files that the cache's slices were made of, by path."""
     found: dict[str, File] = {}
-    for generation in shelf.ids:
+    for generation in cache.ids:
         rows = catalog.rows("SELECT path, size, modified FROM generation_files WHERE generation = ?", (generation,))
         found |= {path: File(path, size, modified) for path, size, modified in rows}
     return found
 
 
-def begin_generation(catalog: Catalog, shelf: SliceCache) -> str:
+def begin_generation(catalog: Catalog, cache: SliceCache) -> str:
     """A new generation that is yet to be written: whoever finds its folder knows whose it is and since when."""
     name = uuid4().hex
-    catalog.change("INSERT INTO generations (id, shelf, state, since) VALUES (?, ?, 'writing', ?)",
-                   (name, shelf.id, time()))
+    catalog.change("INSERT INTO generations (id, slice_cache, state, since) VALUES (?, ?, 'writing', ?)",
+                   (name, cache.id, time()))
     return name
 
 
-def commit_generation(catalog: Catalog, shelf: SliceCache, new: Generation, files: Iterable[File],
+def commit_generation(catalog: Catalog, cache: SliceCache, new: Generation, files: Iterable[File],
                       replaced: Collection[str]) -> bool:
-    """Make a written generation count, instead of others; False if the shelf is not as it was when it was taken.
+    """Make a written generation count, instead of others; False if the cache is not as it was when it was taken.
 
     Two processes may have read the same new files: only the first of them adds what it made.
     """
     with catalog.changing():
         state = catalog.rows("SELECT state FROM generations WHERE id = ?", (new.id,))
-        if state != [("writing",)] or {g.id for g in live_generations(catalog, shelf.id)} != set(shelf.ids):
+        if state != [("writing",)] or {g.id for g in live_generations(catalog, cache.id)} != set(cache.ids):
             return False
         for old in replaced:
             retire_generations(catalog, old)
@@ -124,9 +124,9 @@ def retire_generations(catalog: Catalog, generation: str) -> None:
 
 
 def expired_generations(catalog: Catalog) -> list[str]:
-    """The generations whose folders nobody needs any more; shelves out of use are dropped first."""
+    """The generations whose folders nobody needs any more; caches out of use are dropped first."""
     with catalog.changing():
-        unused = catalog.rows("""SELECT g.id FROM generations g JOIN shelves s ON s.id = g.shelf
+        unused = catalog.rows("""SELECT g.id FROM generations g JOIN slice_caches s ON s.id = g.slice_cache
                                  WHERE g.state = 'live' AND s.used < ?""", (time() - UNUSED,))
         for (generation,) in unused:
             retire_generations(catalog, generation)
@@ -135,12 +135,13 @@ def expired_generations(catalog: Catalog) -> list[str]:
 
 
 def forget_generation(catalog: Catalog, generations: Iterable[str]) -> None:
-    """Remove the records of generations whose folders are gone, and of shelves that are empty and out of use."""
+    """Remove the records of generations whose folders are gone, and of caches that are empty and out of use."""
     with catalog.changing():
         for generation in generations:
             catalog.change("DELETE FROM generations WHERE id = ? AND state <> 'live'", (generation,))
-        catalog.change("""DELETE FROM shelves WHERE used < ?
-                          AND NOT EXISTS (SELECT 1 FROM generations WHERE shelf = shelves.id)""", (time() - UNUSED,))
+        sql = """DELETE FROM slice_caches WHERE used < ?
+                 AND NOT EXISTS (SELECT 1 FROM generations WHERE slice_cache = slice_caches.id)"""
+        catalog.change(sql, (time() - UNUSED,))
 
 
 def known_columns(catalog: Catalog) -> set[str]:

@@ -38,13 +38,13 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
     """Lists every fault of the queries, or says that there is none."""
     project = load_project(folder)
     with output.progress("starting Spark") as report:
-        woven = bind_project(project, only, report)
-    if woven.faults:
-        raise output.fail(woven.faults, AT_FAULT)
+        bound = bind_project(project, only, report)
+    if bound.faults:
+        raise output.fail(bound.faults, AT_FAULT)
     if project.algorithm or project.optimizer:
-        woven.loom.plan(**chosen(project, Choice()))  # raises where they cannot plan what the queries ask
-    require_writable(woven.loom, project.sink)
-    names = [query.name for query in woven.queries]
+        bound.loom.plan(**chosen(project, Choice()))  # raises where they cannot plan what the queries ask
+    require_writable(bound.loom, project.sink)
+    names = [query.name for query in bound.queries]
     output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
 
 
@@ -103,14 +103,14 @@ def run(output: Output, folder: Path | None, only: list[str], choice: Choice, si
     if incremental and store is None:
         raise typer.BadParameter("slices are kept in a store: give a folder with --store.", param_hint="--incremental")
     with output.progress("starting Spark") as report:
-        woven = weave_all(project, only, report)
-        with keeping(woven.loom, store):
-            measure(woven.loom, choice, report)
+        bound = weave_all(project, only, report)
+        with keeping(bound.loom, store):
+            measure(bound.loom, choice, report)
             began = time.perf_counter()
-            results = woven.loom.run(sink=sink_argument(sink), queries=only or None, progress=report,
+            results = bound.loom.run(sink=sink_argument(sink), queries=only or None, progress=report,
                                      incremental=incremental, **made_with)
     seconds = time.perf_counter() - began
-    order = [query.name for query in woven.queries]
+    order = [query.name for query in bound.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))
     data = {"ok": True, "sink": {"format": sink.format, "path": sink.path}, "seconds": round(seconds, 3)}
     sources = {"sources": list(results.sources)} if incremental else {}
@@ -122,8 +122,8 @@ def verify(output: Output, folder: Path | None, only: list[str], choice: Choice)
     project = load_project(folder)
     made_with = chosen(project, choice)
     with output.progress("starting Spark") as report:
-        woven = weave_all(project, only, report)
-        outcome = woven.loom.verify(queries=only or None, progress=report, **made_with)
+        bound = weave_all(project, only, report)
+        outcome = bound.loom.verify(queries=only or None, progress=report, **made_with)
     data: dict[str, Any] = {"ok": outcome.ok, **outcome.to_dict()}
     output.show(data, verdicts(outcome.results), *differences(outcome.results))
     if not outcome.ok:

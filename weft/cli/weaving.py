@@ -46,10 +46,10 @@ def bind_project(project: Project, only: Iterable[str], report: Report) -> Loade
 
 def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
     """A loom in which every query passed; else raises all faults at once."""
-    woven = bind_project(project, only, report)
-    if woven.faults:
-        raise Faulty(woven.faults)
-    return woven
+    bound = bind_project(project, only, report)
+    if bound.faults:
+        raise Faulty(bound.faults)
+    return bound
 
 
 def select(found: QuerySet, names: tuple[str, ...]) -> tuple[QueryText, ...]:

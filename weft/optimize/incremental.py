@@ -136,8 +136,8 @@ class Incremental:
 
     def _far(self) -> bool:
         """Whether queries have become many more or fewer since the plan was woven."""
-        woven = self.curve[-1][0] if self.curve else 0
-        return self.tolerance < inf and abs(len(self.windows) - woven) > GROWTH * woven
+        before = self.curve[-1][0] if self.curve else 0
+        return self.tolerance < inf and abs(len(self.windows) - before) > GROWTH * before
 
     def _expected(self, queries: int) -> float:
         """The cost by the slope of the last two plans made from scratch, or through the origin."""

@@ -17,6 +17,7 @@ from weft.catalog import database
 from weft.catalog.database import APPLICATION, open_catalog
 from weft.catalog.registrations import registrations
 from weft.catalog.schema import MIGRATIONS, VERSION
+from weft.catalog.slice_caches import expired_generations, take_slice_cache
 from weft.errors import CatalogError, WeftError
 from weft.model.window import Window
 
@@ -101,6 +102,20 @@ def test_windows_of_an_older_catalog_are_windows_of_time(tmp_path, monkeypatch):
               "VALUES ('a', 'SELECT 1', 'trades', 60, 20, 5, 'then')")
     with open_catalog(path) as catalog:
         assert [one.window for one in registrations(catalog)] == [Window(60, 20, 5)]
+
+
+def test_slices_that_an_older_catalog_kept_are_swept(tmp_path, monkeypatch):
+    """Their columns have names of places, by which nobody looks for them any more."""
+    path = tmp_path / "catalog.db"
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "MIGRATIONS", MIGRATIONS[:3])
+        patched.setattr(database, "VERSION", 3)
+        with open_catalog(path) as old:
+            old.change("INSERT INTO shelves (fingerprint, columns, used) VALUES ('f', '[]', 9e9)")
+            old.change("INSERT INTO generations (id, shelf, state, since) VALUES ('g', 1, 'live', 9e9)")
+    with open_catalog(path) as new:
+        assert expired_generations(new) == ["g"]
+        assert take_slice_cache(new, "f", (), wider=False).generations == ()
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):

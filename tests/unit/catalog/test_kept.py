@@ -1,4 +1,4 @@
-"""Shelves in the catalog: found, filled, compacted, swept; only what is committed counts."""
+"""Caches in the catalog: found, filled, compacted, swept; only what is committed counts."""
 
 from __future__ import annotations
 
@@ -30,70 +30,70 @@ def catalog(tmp_path):
         yield opened
 
 
-def fill(catalog, shelf, *files, replaced=()):
-    name = begin_generation(catalog, shelf)
-    return commit_generation(catalog, shelf, Generation(name, 100), files, replaced)
+def fill(catalog, cache, *files, replaced=()):
+    name = begin_generation(catalog, cache)
+    return commit_generation(catalog, cache, Generation(name, 100), files, replaced)
 
 
-def shelf(catalog, *columns, wider=False):
+def cache(catalog, *columns, wider=False):
     return take_slice_cache(catalog, "mark", columns or ("sum(x)",), wider)
 
 
 def test_a_generation_counts_when_it_is_committed(catalog):
-    empty = shelf(catalog)
+    empty = cache(catalog)
     begin_generation(catalog, empty)
-    assert shelf(catalog) == empty and not empty.generations
-    assert fill(catalog, empty, ONE) and covered_files(catalog, shelf(catalog)) == {ONE.path: ONE}
-    assert fill(catalog, shelf(catalog), TWO) and set(covered_files(catalog, shelf(catalog))) == {ONE.path, TWO.path}
-    assert [g.bytes for g in shelf(catalog).generations] == [100, 100]
+    assert cache(catalog) == empty and not empty.generations
+    assert fill(catalog, empty, ONE) and covered_files(catalog, cache(catalog)) == {ONE.path: ONE}
+    assert fill(catalog, cache(catalog), TWO) and set(covered_files(catalog, cache(catalog))) == {ONE.path, TWO.path}
+    assert [g.bytes for g in cache(catalog).generations] == [100, 100]
 
 
 def test_who_comes_second_adds_nothing(catalog):
-    mine = theirs = shelf(catalog)
+    mine = theirs = cache(catalog)
     assert fill(catalog, theirs, ONE)
-    assert not fill(catalog, mine, ONE) and len(shelf(catalog).generations) == 1
+    assert not fill(catalog, mine, ONE) and len(cache(catalog).generations) == 1
 
 
 def test_replaced_generations_count_no_longer(catalog):
-    fill(catalog, shelf(catalog), ONE)
-    fill(catalog, shelf(catalog), TWO)
-    both = shelf(catalog)
+    fill(catalog, cache(catalog), ONE)
+    fill(catalog, cache(catalog), TWO)
+    both = cache(catalog)
     assert fill(catalog, both, ONE, TWO, replaced=both.ids)
-    assert len(shelf(catalog).generations) == 1 and set(covered_files(catalog, shelf(catalog))) == {ONE.path, TWO.path}
+    assert len(cache(catalog).generations) == 1 and set(covered_files(catalog, cache(catalog))) == {ONE.path, TWO.path}
     assert set(both.ids) < known_columns(catalog)
 
 
 def test_a_wider_shelf_serves_only_where_it_has_slices(catalog):
-    wide = shelf(catalog, "a", "b", "c")
-    assert shelf(catalog, "b", "a", wider=True).columns == ("b", "a")
+    wide = cache(catalog, "a", "b", "c")
+    assert cache(catalog, "b", "a", wider=True).columns == ("b", "a")
     fill(catalog, wide, ONE)
-    assert shelf(catalog, "a", "b", wider=True).columns == ("a", "b", "c")
-    assert shelf(catalog, "a", "b").columns == ("b", "a")
-    fill(catalog, shelf(catalog, "a", "b"), ONE)
-    assert shelf(catalog, "a", "b", wider=True).columns == ("b", "a")
+    assert cache(catalog, "a", "b", wider=True).columns == ("a", "b", "c")
+    assert cache(catalog, "a", "b").columns == ("b", "a")
+    fill(catalog, cache(catalog, "a", "b"), ONE)
+    assert cache(catalog, "a", "b", wider=True).columns == ("b", "a")
     assert take_slice_cache(catalog, "other", ("a",), True).columns == ("a",)
 
 
 def test_what_nobody_needs_is_told_after_a_while(catalog, monkeypatch):
-    abandoned = begin_generation(catalog, shelf(catalog))
-    fill(catalog, shelf(catalog), ONE)
-    (old,) = shelf(catalog).ids
-    fill(catalog, shelf(catalog), ONE, TWO, replaced=[old])
+    abandoned = begin_generation(catalog, cache(catalog))
+    fill(catalog, cache(catalog), ONE)
+    (old,) = cache(catalog).ids
+    fill(catalog, cache(catalog), ONE, TWO, replaced=[old])
     assert expired_generations(catalog) == []
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
     assert set(expired_generations(catalog)) == {abandoned, old}
     forget_generation(catalog, [abandoned, old])
-    assert known_columns(catalog) == set(shelf(catalog).ids)  # which is used by this
+    assert known_columns(catalog) == set(cache(catalog).ids)  # which is used by this
     monkeypatch.setattr(kept, "time", lambda: now + 2 * kept.LEASE + kept.UNUSED)
     assert expired_generations(catalog) == []  # retired just now
     monkeypatch.setattr(kept, "time", lambda: now + 4 * kept.LEASE + kept.UNUSED)
     forget_generation(catalog, expired_generations(catalog))
-    assert known_columns(catalog) == set() and catalog.rows("SELECT count(*) FROM shelves") == [(0,)]
+    assert known_columns(catalog) == set() and catalog.rows("SELECT count(*) FROM slice_caches") == [(0,)]
 
 
 def test_a_generation_that_was_swept_meanwhile_cannot_be_committed(catalog):
-    mine = shelf(catalog)
+    mine = cache(catalog)
     name = begin_generation(catalog, mine)
     forget_generation(catalog, [name])
     assert not commit_generation(catalog, mine, Generation(name, 1), [ONE], ())
@@ -103,9 +103,9 @@ def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog
     from weft.spark.incremental.slice_cache import sweep
 
     folder = tmp_path / "slices"
-    fill(catalog, shelf(catalog), ONE)
-    (live,) = shelf(catalog).ids
-    writing = begin_generation(catalog, shelf(catalog))
+    fill(catalog, cache(catalog), ONE)
+    (live,) = cache(catalog).ids
+    writing = begin_generation(catalog, cache(catalog))
     stray = "5" * 32
     for name in (live, writing, stray, "fresh", "a user's"):
         (folder / name).mkdir(parents=True)

@@ -27,7 +27,7 @@ from weft.stages.build import final_stage, for_stream
 MERGING = tuple((component, (i,)) for i, component in enumerate(COMPONENTS))
 
 
-class Shelf(dict):
+class DictStore(dict):
     """A store of blobs that counts what goes in and out."""
 
     def __init__(self):
@@ -55,7 +55,7 @@ def node_of(shapes: tuple[Window, ...], merging=MERGING) -> BucketGrouping:
                           (BucketPart(0, stage, (0, 1, 2)),))
 
 
-def run(node: BucketGrouping, table: pa.Table, marks: list[int], shelf: Shelf, early: np.ndarray | None = None,
+def run(node: BucketGrouping, table: pa.Table, marks: list[int], store: DictStore, early: np.ndarray | None = None,
         kept: BucketMemory | None = None) -> list[pa.RecordBatch]:
     """The answers of a stream whose watermark takes these values, each slice coming `early` triggers, or none, before
     that in which it is over."""
@@ -67,11 +67,11 @@ def run(node: BucketGrouping, table: pa.Table, marks: list[int], shelf: Shelf, e
         new = table.take(pa.array(chosen)) if len(chosen) else None
         if new is None and (kept is None or kept.timer > mark):
             continue
-        bucket = Bucket(node, shelf, kept, new, mark)
+        bucket = Bucket(node, store, kept, new, mark)
         sent += [batch for _, batch in bucket.answers()]
         kept = bucket.keep()
         if kept is None:
-            shelf.clear()
+            store.clear()
         else:
             kept = replace(kept, waiting=tuple(unpack_pieces(pack_pieces(kept.waiting))))
     return sent
@@ -87,7 +87,7 @@ def test_any_cut_into_triggers_answers_every_closed_window_once(data, shapes, me
     usual = past.FAN, waiting.MANY
     past.FAN = waiting.MANY = fan
     try:
-        sent = run(node_of(shapes, merging), table, sorted(set(marks)), Shelf(), np.array(early))
+        sent = run(node_of(shapes, merging), table, sorted(set(marks)), DictStore(), np.array(early))
     finally:
         past.FAN, waiting.MANY = usual
     closed = {place: answer for place, answer in expected(data, shapes).items()
@@ -96,26 +96,26 @@ def test_any_cut_into_triggers_answers_every_closed_window_once(data, shapes, me
 
 
 def test_nothing_is_kept_once_no_window_can_hold_a_slice():
-    shapes, shelf = (Window(60, 10), Window(240, 10)), Shelf()
+    shapes, store = (Window(60, 10), Window(240, 10)), DictStore()
     table = pa.Table.from_batches([slices([("a", t, 1) for t in range(0, 500, 5)], shapes)])
-    run(node_of(shapes), table, list(range(0, 2000, 35)), shelf)
-    assert not shelf
+    run(node_of(shapes), table, list(range(0, 2000, 35)), store)
+    assert not store
 
 
 def moved(length: int, keys: int = 20) -> int:
     """How many bytes a trigger of a steady stream moves to and from the store for one window of so many slides."""
-    shapes, shelf = (Window(10 * length, 10),), Shelf()
+    shapes, store = (Window(10 * length, 10),), DictStore()
     count = 3 * length + 200
     start = np.repeat(np.arange(count) * 10, keys)
     names = np.tile([f"k{i}" for i in range(keys)], count)
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": names, "s": start, "n": ones, "a": ones, "x": ones})
     marks = list(range(0, 10 * count, 100))
-    run(node_of(shapes), table.filter(pc.field("s") + 10 <= marks[-21]), marks[:-20], shelf)
-    before = shelf.moved
+    run(node_of(shapes), table.filter(pc.field("s") + 10 <= marks[-21]), marks[:-20], store)
+    before = store.moved
     kept = BucketMemory(marks[-21], marks[-21] - 10, marks[-21] + 10)
-    run(node_of(shapes), table.filter(pc.field("s") + 10 > marks[-21]), marks[-20:], shelf, kept=kept)
-    return shelf.moved - before
+    run(node_of(shapes), table.filter(pc.field("s") + 10 > marks[-21]), marks[-20:], store, kept=kept)
+    return store.moved - before
 
 
 def test_a_trigger_moves_hardly_more_state_for_windows_a_hundred_times_as_long():
@@ -189,18 +189,18 @@ def test_sums_that_would_not_fit_stay_apart():
 def test_waiting_slices_move_about_as_often_as_their_distance_halves():
     """Rows come an hour before their slice is over, a minute of them a trigger; reading and writing all each time would
     move each slice sixty times."""
-    shelf, form = Shelf(), SliceForm(1, 0, ((0, 60),), MERGING, True)
+    store, form = DictStore(), SliceForm(1, 0, ((0, 60),), MERGING, True)
     start = np.repeat(np.arange(0, 60_000, 60), 50)
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": np.tile([f"k{i}" for i in range(50)], 1000), "s": start, "n": ones, "a": ones, "x": ones})
-    held = OpenSlices(form, shelf, ())
+    held = OpenSlices(form, store, ())
     over = 0
     for t in range(1000):
         found = held.advance(table.slice(t * 50, 50), t * 60 - 3600)
         over += 0 if found is None else found.num_rows
     assert over == 50 * (1000 - 61)
     assert len(held.pieces) < 60
-    assert shelf.moved < 8 * 1000 * len(to_store(table.slice(0, 50)))
+    assert store.moved < 8 * 1000 * len(to_store(table.slice(0, 50)))
 
 
 def test_pieces_are_read_back_as_they_were():

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.final.test_bucket import Shelf
+from tests.unit.final.test_bucket import DictStore
 from tests.unit.final.test_counted import COMPONENTS, Keyed, expected, windows
 from weft.aggregates.component import Component
 from weft.errors import RunError
 from weft.final.fold.partition import fold_partition
 from weft.final.rows.chunks import PendingRows, join_tables
-from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF, RowCounter
+from weft.final.rows.counting import AT, FIRST, FRESH, KEY, KEY_GROUP, LOW, RowCounter
 from weft.model.edges import progressions
 from weft.model.window import Window, rows_window
 from weft.stages.build import final_stage
@@ -37,12 +37,12 @@ def triggers(draw) -> list[Trigger]:
 
 
 def table(rows: list[Row]) -> pa.Table:
-    """Rows as the worker gets them; two keys share a shelf."""
+    """Rows as the worker gets them; two keys share a key group."""
     names, times, values = zip(*rows, strict=True)
-    shelves = [0 if name in ("a", None) else 1 for name in names]
-    columns = [pa.array(names, pa.string()), pa.array(shelves, pa.int32()), pa.array([t * SECOND for t in times]),
+    groups = [0 if name in ("a", None) else 1 for name in names]
+    columns = [pa.array(names, pa.string()), pa.array(groups, pa.int32()), pa.array([t * SECOND for t in times]),
                pa.array(names, pa.string()), pa.array(values, pa.int64())]
-    return pa.table(columns, [KEY.format(0), SHELF, AT, "k", "x"])
+    return pa.table(columns, [KEY.format(0), KEY_GROUP, AT, "k", "x"])
 
 
 def numbered(sent: pa.Table) -> list[tuple]:
@@ -85,7 +85,7 @@ class Bucket:
     """A bucket as Spark drives it: called where rows come or where the watermark is past one that waits."""
 
     def __init__(self, shapes: tuple[Window, ...]):
-        self.shapes, self.store, self.until = shapes, Shelf(), None
+        self.shapes, self.store, self.until = shapes, DictStore(), None
         self.told, self.timely, self.late, self.ends = [], [], 0, [0] * len(shapes)
 
     def take(self, rows: list[Row], mark: int) -> None:
@@ -127,7 +127,7 @@ def test_a_late_row_is_dropped_and_one_at_the_watermark_is_not():
 
 
 def test_rows_are_sent_only_where_a_window_ends_and_kept_only_as_far_as_windows_reach():
-    shapes, store, sizes = (rows_window(20, 10),), Shelf(), []
+    shapes, store, sizes = (rows_window(20, 10),), DictStore(), []
     for second in range(200):
         counter = RowCounter(1, shapes, store, second * SECOND)
         found = counter.advance(table([("a", second, second)]), (second + 1) * SECOND)
@@ -139,7 +139,7 @@ def test_rows_are_sent_only_where_a_window_ends_and_kept_only_as_far_as_windows_
 
 
 def test_waiting_rows_are_moved_seldom_and_lie_in_few_chunks():
-    store, most = Shelf(), 0
+    store, most = DictStore(), 0
     for second in range(3000):
         waiting = PendingRows(store, 0, AT)
         assert sum(part.num_rows for part in waiting.passed(second * SECOND)) == (second > 600)
@@ -157,8 +157,9 @@ def test_rows_of_another_type_are_refused():
 
 def test_rows_without_keys_and_with_nested_columns_are_counted():
     maps = pa.array([[("a", 1)], None, [("b", 2)]], pa.map_(pa.string(), pa.int64()))
-    rows = pa.table({SHELF: pa.array([0, 0, 0], pa.int32()), AT: [2, 1, 2], "m": maps, "s": [{"x": 1}, None, {"x": 0}]})
-    store, shapes = Shelf(), (rows_window(2, 1),)
+    groups = pa.array([0, 0, 0], pa.int32())
+    rows = pa.table({KEY_GROUP: groups, AT: [2, 1, 2], "m": maps, "s": [{"x": 1}, None, {"x": 0}]})
+    store, shapes = DictStore(), (rows_window(2, 1),)
     (first,) = RowCounter(0, shapes, store, None).advance(rows, 3).rows
     assert (first.column(FIRST).to_pylist(), first.column(FRESH).to_pylist()) == ([0, 1, 1], [0, 0, 0])
     (second,) = RowCounter(0, shapes, store, 3).advance(rows.set_column(1, AT, pa.array([4, 5, 9])), 6).rows

@@ -14,7 +14,7 @@ PLAN = "\n\n=== Streaming Query ===\nIdentifier: weft scan-0\nLogical Plan:\nSom
 CASES = {
     "a sink in Python": (
         "An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
-        '  File "outlet.py", line 41, in take\n    raise converted from None\n'
+        '  File "sinks.py", line 41, in take\n    raise converted from None\n'
         "pyspark.errors.exceptions.captured.ArithmeticException: [DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n"
         "== SQL (line 1, position 5) ==\nsum(1 DIV x)\n",
         "[DIVIDE_BY_ZERO] Division by zero.",

@@ -20,9 +20,9 @@ from weft.final.state.form import from_bytes, to_store
 from weft.final.state.history import Blob, BlobStore
 from weft.model.window import Window
 
-# Columns beside the source's own: keys, the shelf that a key belongs to, event time in microseconds; a tie's numbers;
+# Columns beside the source's own: keys, the group that a key belongs to, event time in microseconds; a tie's numbers;
 # and in what is sent the first row that a window needs, and the first that is new.
-KEY, SHELF, AT, FIRST, LAST = "__weft_key_{}", "__weft_shelf", "__weft_at", "__weft_first", "__weft_last"
+KEY, KEY_GROUP, AT, FIRST, LAST = "__weft_key_{}", "__weft_key_group", "__weft_at", "__weft_first", "__weft_last"
 LOW, FRESH = "__weft_low", "__weft_fresh"
 WAITING, KEPT, TOTALS = 0, 1, 2  # levels of blobs
 COUNT = "count"
@@ -40,7 +40,7 @@ class CountedRows:
 
 @dataclass(frozen=True)
 class Tally:
-    """Rows of one shelf with their numbers, and of each key, by its id, how many rows it had before and has now."""
+    """Rows of one group with their numbers, and of each key, by its id, how many rows it had before and has now."""
 
     rows: pa.Table
     names: tuple[pa.Array, ...]
@@ -63,7 +63,7 @@ class RowCounter:
             over = timely.column(AT).to_numpy() < until
             ready.append(timely.filter(pa.array(over)))
             self.waiting.wait(timely.filter(pa.array(~over)), until)
-        found = [self.count(shelf, rows) for shelf, rows in split_by_shelf(ready)]
+        found = [self.count(group, rows) for group, rows in split_by_key_group(ready)]
         self.waiting.save()
         self.kept.save()
         ends = [sum(int((told.after // w.slide - told.before // w.slide).sum()) for told, _ in found)
@@ -77,36 +77,36 @@ class RowCounter:
         timely = new.column(AT).to_numpy() >= self.until
         return (new if timely.all() else new.filter(pa.array(timely))), int((~timely).sum())
 
-    def count(self, shelf: int, rows: pa.Table) -> tuple[Tally, pa.Table | None]:
-        """Count the rows of a shelf; gives what windows that end now need, if one does."""
-        data = self.store.get(Blob(TOTALS, shelf))
+    def count(self, group: int, rows: pa.Table) -> tuple[Tally, pa.Table | None]:
+        """Count the rows of a group; gives what windows that end now need, if one does."""
+        data = self.store.get(Blob(TOTALS, group))
         told = number_rows(rows, None if data is None else from_bytes(data), self.keys)
         low = first_needed(self.windows, told.before, told.after)
-        sent = self.sent(shelf, told, low) if (low < NEVER).any() else None
+        sent = self.sent(group, told, low) if (low < NEVER).any() else None
         trim = partial(trim_rows, names=told.names, low=next_needed(self.windows, told.after))
-        self.kept.add(shelf, trim(told.rows), trim)
+        self.kept.add(group, trim(told.rows), trim)
         totals = pa.table([*told.names, pa.array(told.after)], [*map(KEY.format, range(self.keys)), COUNT])
-        self.store.put(Blob(TOTALS, shelf), to_store(totals))
+        self.store.put(Blob(TOTALS, group), to_store(totals))
         return told, sent
 
-    def sent(self, shelf: int, told: Tally, low: np.ndarray) -> pa.Table:
+    def sent(self, group: int, told: Tally, low: np.ndarray) -> pa.Table:
         """The kept and new rows from `low` on of the keys at which a window ends."""
-        tables = [trim_rows(table, told.names, low) for table in (*self.kept.read(shelf), told.rows)]
+        tables = [trim_rows(table, told.names, low) for table in (*self.kept.read(group), told.rows)]
         rows = join_tables(tables)
         ids = find_ids(told.names, rows)
         columns = [pa.array(values[ids]) for values in (np.maximum(low, 0), told.before)]
         named = rows.append_column(LOW, columns[0]).append_column(FRESH, columns[1])
-        return named.drop_columns([*map(KEY.format, range(self.keys)), SHELF, AT, LAST])
+        return named.drop_columns([*map(KEY.format, range(self.keys)), KEY_GROUP, AT, LAST])
 
 
-def split_by_shelf(tables: Sequence[pa.Table]) -> list[tuple[int, pa.Table]]:
-    """Rows by their shelf."""
+def split_by_key_group(tables: Sequence[pa.Table]) -> list[tuple[int, pa.Table]]:
+    """Rows by their group."""
     filled = [table for table in tables if table.num_rows]
     if not filled:
         return []
     rows = join_tables(filled)
-    shelf = rows.column(SHELF).to_numpy()
-    return [(each, rows.filter(pa.array(shelf == each))) for each in np.unique(shelf).tolist()]
+    group = rows.column(KEY_GROUP).to_numpy()
+    return [(each, rows.filter(pa.array(group == each))) for each in np.unique(group).tolist()]
 
 
 def number_rows(rows: pa.Table, totals: pa.Table | None, keys: int) -> Tally:

@@ -1,4 +1,4 @@
-"""Incremental runs (002 Algorithm 1): slices are kept on shelves, only new files are aggregated, answers read all.
+"""Incremental runs (002 Algorithm 1): slices are kept in caches, only new files are aggregated, answers read all.
 
 Nothing counts before the catalog says so in one transaction: a run that is killed leaves folders that nobody reads.
 """
@@ -43,8 +43,8 @@ from weft.spark.incremental.snapshot import Snapshot
 from weft.spark.stages.partial import run_partial
 
 Say = Callable[[str], None]
-MOST = 8  # generations of a shelf; more are made one
-TRIES = 5  # before a run gives up on a shelf that others keep changing
+MOST = 8  # generations of a cache; more are made one
+TRIES = 5  # before a run gives up on a cache that others keep changing
 
 
 @dataclass
@@ -91,16 +91,16 @@ class SliceReader:
         raise RunError(f"other runs keep changing what is kept of source '{stage.source}': run again after them.")
 
     def _attempt(self, node: Node[PartialStage], wider: bool = True) -> DataFrame | None:
-        """The slices, or None where another process has changed the shelf meanwhile."""
+        """The slices, or None where another process has changed the cache meanwhile."""
         stage, snapshot = node.stage, self._sources[node.stage.source]
         mark = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
-        shelf = take_slice_cache(self._catalog, mark, wanted, wider)
-        whole = caching_stage(stage, shelf.columns)
+        cache = take_slice_cache(self._catalog, mark, wanted, wider)
+        whole = caching_stage(stage, cache.columns)
         try:
-            filled = self._filled(shelf, whole, snapshot)
+            filled = self._filled(cache, whole, snapshot)
         except PySparkException:
-            if len(shelf.columns) == len(wanted):
+            if len(cache.columns) == len(wanted):
                 raise
             return self._attempt(node, wider=False)  # the error may be one of a column that nobody asks for now
         if filled is None:
@@ -110,50 +110,50 @@ class SliceReader:
             filled = self._compacted(filled, whole, schema)
         return select_slices(self._read(filled, schema), stage)
 
-    def _filled(self, shelf: SliceCache, stage: PartialStage, snapshot: Snapshot) -> SliceCache | None:
-        """The shelf with slices of every file of the source; None where others have changed it meanwhile."""
-        have = covered_files(self._catalog, shelf)
-        anew = self._why_anew(shelf, have, snapshot)
+    def _filled(self, cache: SliceCache, stage: PartialStage, snapshot: Snapshot) -> SliceCache | None:
+        """The cache with slices of every file of the source; None where others have changed it meanwhile."""
+        have = covered_files(self._catalog, cache)
+        anew = self._why_anew(cache, have, snapshot)
         new = [file for path, file in snapshot.files.items() if anew or path not in have]
         if not new and not anew:
-            return shelf
+            return cache
         self._say(f"reading {stage.source} anew: {anew}" if anew else f"reading {len(new)} new files of {stage.source}")
-        made = self._write(shelf, run_partial(snapshot.rows_of(new), stage))
+        made = self._write(cache, run_partial(snapshot.rows_of(new), stage))
         self._require_unchanged(stage.source, new, made)
-        if not self._commit(shelf, made, new, shelf.ids if anew else ()):
+        if not self._commit(cache, made, new, cache.ids if anew else ()):
             return None
         reading = self._readings[stage.source]
         reading.new = max(reading.new, len(new))
         reading.anew += [anew] if anew else []
-        return replace(shelf, generations=(*(() if anew else shelf.generations), made))
+        return replace(cache, generations=(*(() if anew else cache.generations), made))
 
-    def _why_anew(self, shelf: SliceCache, have: Mapping[str, File], snapshot: Snapshot) -> str:
+    def _why_anew(self, cache: SliceCache, have: Mapping[str, File], snapshot: Snapshot) -> str:
         """Why nothing that is kept can be used; empty where it can."""
-        if not shelf.generations:
+        if not cache.generations:
             return "nothing is kept of these queries yet"
         for path, file in have.items():
             if path not in snapshot.files:
                 return f"{path} is gone"
             if snapshot.files[path] != file:
                 return f"{path} has changed"
-        whole = all(size_of(self._folder / g.id) == g.bytes for g in shelf.generations)
+        whole = all(size_of(self._folder / g.id) == g.bytes for g in cache.generations)
         return "" if whole else "what was kept of it is damaged"
 
-    def _compacted(self, shelf: SliceCache, stage: PartialStage, schema: StructType) -> SliceCache:
-        """The shelf with one generation for all; slices of a key and start are merged where Spark can."""
-        self._say(f"joining {len(shelf.generations)} sets of kept slices of {stage.source}")
-        rows = self._read(shelf, schema)
+    def _compacted(self, cache: SliceCache, stage: PartialStage, schema: StructType) -> SliceCache:
+        """The cache with one generation for all; slices of a key and start are merged where Spark can."""
+        self._say(f"joining {len(cache.generations)} sets of kept slices of {stage.source}")
+        rows = self._read(cache, schema)
         try:
-            made = self._write(shelf, merge_slices(rows, stage))
+            made = self._write(cache, merge_slices(rows, stage))
         except PySparkException:  # a sum on the way may not fit its type though the total does: the worker can add it
-            made = self._write(shelf, rows)
-        if self._commit(shelf, made, covered_files(self._catalog, shelf).values(), shelf.ids):
-            return replace(shelf, generations=(made,))
-        return shelf  # others were first, and what they replaced is there for a while
+            made = self._write(cache, rows)
+        if self._commit(cache, made, covered_files(self._catalog, cache).values(), cache.ids):
+            return replace(cache, generations=(made,))
+        return cache  # others were first, and what they replaced is there for a while
 
-    def _write(self, shelf: SliceCache, rows: DataFrame) -> Generation:
+    def _write(self, cache: SliceCache, rows: DataFrame) -> Generation:
         """Write slices as a generation that does not count yet."""
-        name = begin_generation(self._catalog, shelf)
+        name = begin_generation(self._catalog, cache)
         try:
             write_slices(self._spark, rows, self._folder / name)
             return Generation(name, to_disk(self._folder / name))
@@ -174,9 +174,9 @@ class SliceReader:
                 raise RunError(f"file {file.path} of source '{source}' changed while it was read: run again when it is "
                                "complete.")
 
-    def _commit(self, shelf: SliceCache, made: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
+    def _commit(self, cache: SliceCache, made: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
         """Make a generation count; if others were first it goes away again."""
-        done = commit_generation(self._catalog, shelf, made, files, replaced)
+        done = commit_generation(self._catalog, cache, made, files, replaced)
         if not done:
             self._discard(made.id)
         return done
@@ -185,5 +185,5 @@ class SliceReader:
         remove(self._folder / generation)
         forget_generation(self._catalog, [generation])
 
-    def _read(self, shelf: SliceCache, schema: StructType) -> DataFrame:
-        return read_slices(self._spark, [self._folder / name for name in shelf.ids], schema)
+    def _read(self, cache: SliceCache, schema: StructType) -> DataFrame:
+        return read_slices(self._spark, [self._folder / name for name in cache.ids], schema)

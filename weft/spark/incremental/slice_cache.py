@@ -1,4 +1,4 @@
-"""A shelf on disk: slices written and read back as they were, merged, and swept away when nobody needs them."""
+"""A slice cache on disk: slices written and read back as they were, merged, and swept away when nobody needs them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GENERATION = re.compile(r"[0-9a-f]{32}")
 
 
 def caching_stage(stage: PartialStage, texts: Sequence[str]) -> PartialStage:
-    """The stage that makes the columns of a shelf, which may have more than are asked for, in their order."""
+    """The stage that makes the columns of a cache, which may have more than are asked for, in their order."""
     asked = {column.sql: column for column in stage.columns}
     return replace(stage, columns=tuple(asked.get(sql, Column(sql, None, sql, ""))._replace(name=cached_name(sql))
                                         for sql in texts))

@@ -113,12 +113,12 @@ def rotate_left(value: int, by: int) -> int:
     return (value << by | value >> 32 - by) & 0xFFFFFFFF
 
 
-def bucket_slices(slices: DataFrame, woven: Sequence[BucketPlan]) -> DataFrame:
+def bucket_slices(slices: DataFrame, plans: Sequence[BucketPlan]) -> DataFrame:
     """The slices with their bucket, once for each grouping, packed into few rows."""
-    chosen = [bucket_column(each.keys, each.buckets) for each in woven]
+    chosen = [bucket_column(each.keys, each.buckets) for each in plans]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
-    values = list(dict.fromkeys(name for each in woven for name in each.node.form.names if name != SLICE))
-    packer = prepare_callback(slices.sparkSession, Packer(tuple(woven)))
+    values = list(dict.fromkeys(name for each in plans for name in each.node.form.names if name != SLICE))
+    packer = prepare_callback(slices.sparkSession, Packer(tuple(plans)))
     return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
 
@@ -132,12 +132,12 @@ def bucket_column(keys: Sequence[str], buckets: Sequence[int]) -> Column:
 class Packer:
     """Turns the slices of a partition into one row a bucket: rows one by one are what a stateful worker is slow at."""
 
-    woven: tuple[BucketPlan, ...]
+    plans: tuple[BucketPlan, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket and its slices as bytes."""
         held = [batch for batch in batches if batch.num_rows]
-        home = {bucket: each for each in self.woven for bucket in each.buckets}
+        home = {bucket: each for each in self.plans for bucket in each.buckets}
         for bucket, slices in split_by_bucket(held):
             yield pack_bucket(bucket, select_columns(slices, home[bucket]))
 
@@ -174,9 +174,9 @@ def pack_bucket(bucket: int, table: pa.Table) -> pa.RecordBatch:
     return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([data], pa.binary())], names=[BUCKET, SLICES])
 
 
-def select_columns(table: pa.Table, woven: BucketPlan) -> pa.Table:
+def select_columns(table: pa.Table, plan: BucketPlan) -> pa.Table:
     """The columns of the slices that a grouping keeps, in its order and for any session's zone."""
-    return to_utc(table.select(woven.node.form.names))
+    return to_utc(table.select(plan.node.form.names))
 
 
 def to_utc(rows: pa.Table) -> pa.Table:

@@ -89,14 +89,14 @@ def build_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: 
     stage = scan.root.stage
     time = event_time_sql(stage)
     wrong = find_faults(source.columns, time, max_clock_skew)
-    woven = plan_buckets(scan, buckets, ansi)
+    plans = plan_buckets(scan, buckets, ansi)
     if is_cut_in_workers(stage):
         slices = rows_as_slices(validate_rows(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = fold_buckets(cut_in_workers(slices, stage, delay, woven, ansi), woven)
+        answers = fold_buckets(cut_in_workers(slices, stage, delay, plans, ansi), plans)
     else:
         slices = closed_slices(keep_usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = add_dead_letters(fold_buckets(bucket_slices(slices, woven), woven), source, wrong)
-    return observe_flow(answers, source, expected_parts(scan, woven, slices))
+        answers = add_dead_letters(fold_buckets(bucket_slices(slices, plans), plans), source, wrong)
+    return observe_flow(answers, source, expected_parts(scan, plans, slices))
 
 
 def add_dead_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
@@ -135,10 +135,10 @@ def closed_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame
     return cut.groupBy(*groups).agg(*aggregate_columns(stage))
 
 
-def expected_parts(scan: StageGraph, woven: tuple[BucketPlan, ...], slices: DataFrame) -> tuple[ExpectedPart, ...]:
+def expected_parts(scan: StageGraph, plans: tuple[BucketPlan, ...], slices: DataFrame) -> tuple[ExpectedPart, ...]:
     """The answer stages of a scan and of those derived from it."""
     place, made = scan.root.stage.place, []
-    for part in (part for each in woven for part in each.node.parts):
+    for part in (part for each in plans for part in each.node.parts):
         node = scan[part.id]
         final, partial = scan[node.inputs[0]].stage, scan.slices_of(node).stage
         types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(part.final)}

@@ -88,14 +88,14 @@ def normalize_key(sql: str, kind: str) -> str:
     return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
 
 
-def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, woven: Sequence[BucketPlan],
+def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, plans: Sequence[BucketPlan],
                    ansi: bool) -> DataFrame:
     """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
     head, names = (*stage.key_names, SLICE, *stage.mark_names), worker_columns(stage)
     form = SliceForm(len(stage.keys), stage.marks, stage.progressions, find_merges(stage), ansi,
                      (*head, *(column.name for column in stage.columns)))
     places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
-    cutter = prepare_callback(rows.sparkSession, PartialAggregator(tuple(woven), form, places))
+    cutter = prepare_callback(rows.sparkSession, PartialAggregator(tuple(plans), form, places))
     made = rows.select(*head, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
@@ -107,7 +107,7 @@ class PartialAggregator:
     """Makes slices of the rows of a partition, which are slices of a form, or letters. `places` name the column that
     holds each value, None where it is one, and say whether it counts."""
 
-    woven: tuple[BucketPlan, ...]
+    plans: tuple[BucketPlan, ...]
     form: SliceForm
     places: tuple[tuple[str | None, bool], ...]
 
@@ -121,7 +121,7 @@ class PartialAggregator:
                 rows = rows.filter(letters.is_null())
             if rows.num_rows:
                 slices = merge_equal_starts(self.form, self.spread(rows))
-                yield from (pack_slices(slices, self.form.ends(slices), each) for each in self.woven)
+                yield from (pack_slices(slices, self.form.ends(slices), each) for each in self.plans)
 
     @property
     def sums(self) -> set[int]:
@@ -150,15 +150,15 @@ def pack_dead_letters(letters: pa.Table) -> pa.RecordBatch:
     return pa.record_batch([home, pa.array([None], pa.int64()), data], names=[BUCKET, END, SLICES])
 
 
-def pack_slices(slices: pa.Table, ends: np.ndarray, woven: BucketPlan) -> pa.RecordBatch:
+def pack_slices(slices: pa.Table, ends: np.ndarray, plan: BucketPlan) -> pa.RecordBatch:
     """The slices of a grouping, a row for each bucket and end."""
-    keys = [slices.column(name).combine_chunks() for name in woven.keys]
-    number = hash_keys(keys, slices.num_rows) % np.uint64(len(woven.buckets))
-    home = np.array(woven.buckets, np.int32)[number.astype(np.int64)]
+    keys = [slices.column(name).combine_chunks() for name in plan.keys]
+    number = hash_keys(keys, slices.num_rows) % np.uint64(len(plan.buckets))
+    home = np.array(plan.buckets, np.int32)[number.astype(np.int64)]
     order = np.lexsort((ends, home))
     home, ends = home[order], ends[order]
     heads = np.flatnonzero(np.append(True, (np.diff(home) != 0) | (np.diff(ends) != 0)))
-    table = select_columns(slices, woven).take(pa.array(order)).combine_chunks()
+    table = select_columns(slices, plan).take(pa.array(order)).combine_chunks()
     data = [to_bytes(table.slice(low, high - low)) for low, high in zip(heads, [*heads[1:], len(order)], strict=True)]
     return pa.record_batch([pa.array(home[heads], pa.int32()), pa.array(ends[heads]), pa.array(data, pa.binary())],
                            names=[BUCKET, END, SLICES])

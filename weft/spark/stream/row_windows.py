@@ -15,7 +15,7 @@ from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
 from weft.aggregates.monoids.sums import COUNT
 from weft.errors import RunError
-from weft.final.rows.counting import AT, FIRST, FRESH, KEY, LOW, SHELF
+from weft.final.rows.counting import AT, FIRST, FRESH, KEY, KEY_GROUP, LOW
 from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
 from weft.model.graph import StageGraph, digest
 from weft.model.query import CALL
@@ -49,8 +49,8 @@ from weft.spark.stream.row_counter import ROWS_PART, CountPlan, RowCountHandler
 from weft.spark.stream.state import ANSWERS, PART, apply_processor
 from weft.stages.build import final_stage, value_column
 
-# How many shelves the keys of a bucket lie on: a trigger moves those only that got rows.
-SHELVES = 32
+# How many groups the keys of a bucket are in: a trigger moves those only that got rows.
+KEY_GROUPS = 32
 # How many of a window's rows are new: those without one were told before.
 FRESHNESS = Component(COUNT, (f"count(IF({NEW}, 1, NULL))",), "bigint")
 
@@ -132,8 +132,8 @@ def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, bucket
                           for name, sql, kind in zip(keys, stage.keys, stage.key_types, strict=True)),
                         F.expr(f"unix_micros({TIME})").alias(AT),
                         *(F.col(quoted(name)).alias(sent_name(i, name)) for i, name in enumerate(columns)))
-    shelf = f"CAST(pmod(xxhash64({', '.join(keys)}), {SHELVES}) AS INT)" if keys else "0"
-    placed = named.select(bucket_column(keys, buckets).alias(BUCKET), *keys, F.expr(shelf).alias(SHELF), AT,
+    group = f"CAST(pmod(xxhash64({', '.join(keys)}), {KEY_GROUPS}) AS INT)" if keys else "0"
+    placed = named.select(bucket_column(keys, buckets).alias(BUCKET), *keys, F.expr(group).alias(KEY_GROUP), AT,
                           *(sent_name(i, name) for i, name in enumerate(columns)))
     return placed.mapInArrow(prepare_callback(rows.sparkSession, pack_rows), PACKED)
 

@@ -36,32 +36,32 @@ class StreamSink(Protocol):
         """Deliver them; called again with the same number after a crash."""
 
 
-def deliver(expected: tuple[ExpectedPart, ...], outlet: StreamSink, dead: DeadLetterSink,
+def deliver(expected: tuple[ExpectedPart, ...], target: StreamSink, dead: DeadLetterSink,
             suspect: bool = False) -> Callable[[DataFrame, int], None]:
     """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
 
     def take(batch: DataFrame, number: int) -> None:
-        if not outlet.facts.observable:
-            deliver_all(batch, number, expected, outlet, dead)
+        if not target.facts.observable:
+            deliver_all(batch, number, expected, target, dead)
             return
         with cached_batch(batch, len(expected) > 1 or suspect):
             found = Observation()
             lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
             watched = batch.observe(found, lost)
-            outlet(tuple(part.arrived(watched) for part in expected), number)
+            target(tuple(part.arrived(watched) for part in expected), number)
             if found.get["dead"]:
                 dead(batch, number)
 
     return take
 
 
-def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], outlet: StreamSink,
+def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], target: StreamSink,
                 dead: DeadLetterSink) -> None:
     """Let a sink have the answers that may read some of them or none, or in a plan of which an observation hears
     nothing. What nobody reads Spark neither folds nor keeps; so they are held, and the search for dead letters reads
     them all."""
     with cached_batch(batch, True):
-        outlet(tuple(part.arrived(batch) for part in expected), number)
+        target(tuple(part.arrived(batch) for part in expected), number)
         dead(batch, number)
 
 

@@ -125,16 +125,16 @@ def build_starters(spark: SparkSession, flows: Mapping[str, Flow], wanted: Strea
                    page: Checkpoint) -> Iterator[tuple]:
     """For each flow its name, its queries, what it counts, and what starts it."""
     for name, flow in flows.items():
-        outlet = make_stream_sink(wanted.sink, page.identity, name)
+        target = make_stream_sink(wanted.sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
-        writer = build_writer(spark, flow, outlet, wanted, name, query_name(page, name))
+        writer = build_writer(spark, flow, target, wanted, name, query_name(page, name))
         yield name, queries, flow.labels, partial(start_writer, spark, writer, page)
 
 
-def build_writer(spark: SparkSession, flow: Flow, outlet: StreamSink, wanted: StreamOptions, name: str,
+def build_writer(spark: SparkSession, flow: Flow, target: StreamSink, wanted: StreamOptions, name: str,
                  title: str) -> DataStreamWriter:
     """What starts a scan."""
     dead = DeadLetterSink(f"{wanted.letters}/{name}")
     writer = flow.frame.writeStream.outputMode("append").queryName(title).foreachBatch(
-        prepare_callback(spark, deliver(flow.parts, outlet, dead, flow.suspect)))
+        prepare_callback(spark, deliver(flow.parts, target, dead, flow.suspect)))
     return set_trigger(writer.option("checkpointLocation", f"{wanted.checkpoint.rstrip('/')}/{name}"), wanted.trigger)

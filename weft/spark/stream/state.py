@@ -30,9 +30,9 @@ DEAD_PART, LATE_PART = "dead", "late"  # stand for a part where dead letters are
 Sent = tuple[str, int | None, int | None, int | None]
 
 
-def fold_buckets(packed: DataFrame, woven: tuple[BucketPlan, ...]) -> DataFrame:
+def fold_buckets(packed: DataFrame, plans: tuple[BucketPlan, ...]) -> DataFrame:
     """The answers of every window as the watermark closes it."""
-    return apply_processor(packed, partial(BucketHandler, woven))
+    return apply_processor(packed, partial(BucketHandler, plans))
 
 
 def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
@@ -45,9 +45,9 @@ def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
 class BucketHandler:
     """Answers windows as slices come and as the watermark rises."""
 
-    def __init__(self, woven: tuple[BucketPlan, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
+    def __init__(self, plans: tuple[BucketPlan, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
         self.handle, self.kept, self.blobs = handle, kept, StateBlobs(past)
-        self.home = {bucket: each.node for each in woven for bucket in each.buckets}
+        self.home = {bucket: each.node for each in plans for bucket in each.buckets}
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new slices and answer."""
