@@ -31,6 +31,7 @@ def main() -> None:
     first = measured(lambda: loom[0].run(sink="noop"))
     works = {
         "one pass": lambda: one_pass(spark),
+        "slices": lambda: slices(loom[0]),
         "once": lambda: loom[0].run(sink="noop"),
         "each": lambda: each(loom[0]),
     }
@@ -57,6 +58,13 @@ def make_loom(spark: Any, data: Path) -> Any:
     from examples.demo.run import weave
 
     return weave(spark, data)
+
+
+def slices(loom: Any) -> None:
+    """The slices of all scans alone, thrown away."""
+    plan = loom.plan()
+    for node in plan.stages.roots:
+        plan.context.slices(node).write.format("noop").mode("overwrite").save()
 
 
 def each(loom: Any) -> None:
