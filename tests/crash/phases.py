@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.queries import PARTITIONS, SCAN, STARTED
+from tests.crash.queries import PARTITIONS, STARTED
 from weft.spark.stream.sinks import trigger_prefix
 
 # Rows are read and sliced; windows are folded; answers are written beside their places; they are moved there; the
@@ -26,8 +26,9 @@ class Scene:
 
     @property
     def checkpoint(self) -> Path:
-        """The checkpoint of the stream's only scan."""
-        return self.folder / "checkpoint" / SCAN
+        """The checkpoint of the stream's only scan, which is named by what its slices mean."""
+        return next((path for path in listed(self.folder / "checkpoint") if path.name.startswith("scan-")),
+                    self.folder / "checkpoint" / "none yet")
 
     @property
     def begun(self) -> int:
@@ -60,7 +61,7 @@ class Scene:
 
     def delivering(self, number: int) -> str:
         """Where it is once all answers are made."""
-        if not (self.folder / "out" / f"_weft_staging_{SCAN}").exists():
+        if not any(path.name.startswith("_weft_staging_scan-") for path in listed(self.folder / "out")):
             return "commit"
         return "moving" if any(self.fresh(path) for path in self.published(number)) else "staging"
 

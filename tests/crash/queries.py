@@ -25,6 +25,5 @@ WORKLOAD = "workload.txt"  # names the workload of a folder
 # The columns that name an answer; the others are its values.
 KEYS, UNTIL = ("region", "user", "until"), "until"
 PARTITIONS = 2
-SCAN = "scan-0"
 # What a process prints when its stream runs.
 STARTED = "the stream has started"

@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         loom.query(f"q{i}", f"SELECT k, sum(v) AS s, max(v) AS m FROM t GROUP BY k, window(ts, {window})")
     seen: list[Counter[str]] = []  # of each trigger and query
     place = folder / "checkpoint"
-    with loom.start(place, lambda *_: seen.append(files_in(place / "scan-0")), trigger="available") as stream:
+    with loom.start(place, lambda *_: seen.append(files_in(next(place.glob("scan-*")))), trigger="available") as stream:
         assert stream.awaitTermination(300)
         (scan,) = stream.scans
         state = [json.loads(each.json)["stateOperators"][0] for each in scan.query.recentProgress]
