@@ -16,7 +16,7 @@ from weft.extend import Algorithm, Argument, Monoid
 from weft.final.algorithms import ALGORITHMS, recalc
 from weft.final.bags import find_kernel
 from weft.final.choose import answered_by, assign, folding, forced_pairs, read_by
-from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
+from weft.testing.algorithms import SliceStream, assert_same, cells_for, run_stream
 
 HIGH = Component("max", ("max(x)",), "double")
 
@@ -31,7 +31,7 @@ def test_an_algorithm_from_outside_keeps_the_contract(name):
     operation, mine = find_monoid(name).operation, pairwise_tree()
     times = (np.arange(0, 90, 2), np.array([3, 4, 50]))
     cells = cells_for(operation, np.float64, 48, 7)
-    stream = Stream(cells, times, (5, 30), 3)
+    stream = SliceStream(cells, times, (5, 30), 3)
     assert_same(operation, run_stream(mine, operation, stream), run_stream(recalc, operation, stream), cells)
     for got, want in zip(mine.slide(operation, cells, [1, 2, 7], 40), recalc.slide(operation, cells, [1, 2, 7], 40),
                          strict=True):

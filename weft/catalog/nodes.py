@@ -36,7 +36,7 @@ class NodeColumn:
 
 
 @dataclass(frozen=True)
-class Node:
+class CatalogNode:
     """A node in texts; `parent` is the node that a plan computes it from, None where that is the source itself."""
 
     id: int
@@ -80,13 +80,13 @@ def place_node(catalog: Catalog, plan: int, node: int, parent: int | None) -> No
     catalog.change("INSERT OR IGNORE INTO plan_nodes VALUES (?, ?, ?)", (plan, node, parent))
 
 
-def nodes(catalog: Catalog, plan: int) -> list[Node]:
+def nodes(catalog: Catalog, plan: int) -> list[CatalogNode]:
     """The nodes of a plan."""
     texts, sets = dict(catalog.rows("SELECT id, text FROM expressions")), set_texts(catalog)
     sql = """SELECT id, source, expression_set, time, predicates, progressions, sharing, parent
              FROM nodes JOIN plan_nodes ON node = id WHERE plan = ? ORDER BY id"""
     return [
-        Node(id, source, sets[keys], texts[time], tuple(texts.get(p) for p in json.loads(predicates)),
+        CatalogNode(id, source, sets[keys], texts[time], tuple(texts.get(p) for p in json.loads(predicates)),
              cuts, sharing, parent, column_names(catalog, id), unit)
         for id, source, keys, time, predicates, progressions, sharing, parent in catalog.rows(sql, (plan,))
         for unit, cuts in [cuts_of(progressions)]

@@ -11,7 +11,7 @@ from weft.catalog.database import Catalog
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanVersion:
     """One version of the plan, as `explain` shows it; `digest` tells plans that run differently."""
 
     version: int
@@ -22,10 +22,10 @@ class Plan:
     explanation: dict[str, Any]
 
 
-def plans(catalog: Catalog) -> list[Plan]:
+def plans(catalog: Catalog) -> list[PlanVersion]:
     """Every version, the oldest first."""
     sql = "SELECT version, made, optimizer, cost, digest, explanation FROM plans ORDER BY version"
-    return [Plan(version, made, optimizer, cost, digest, json.loads(explanation))
+    return [PlanVersion(version, made, optimizer, cost, digest, json.loads(explanation))
             for version, made, optimizer, cost, digest, explanation in catalog.rows(sql)]
 
 

@@ -20,7 +20,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True)
-class Grouping:
+class MeasuredGrouping:
     """Rows of a source that pass a predicate, by time and keys, in ids of the catalog."""
 
     source: str
@@ -57,7 +57,8 @@ class StoredSizes:
 OF = "source = ? AND predicate IS ? AND time = ? AND expression_set = ?"
 
 
-def keep_sizes(catalog: Catalog, grouping: Grouping, origin: Origin, sizes: Sizes, node: int | None = None) -> None:
+def keep_sizes(catalog: Catalog, grouping: MeasuredGrouping, origin: Origin, sizes: Sizes,
+               node: int | None = None) -> None:
     """Put down the sizes of a grouping instead of those known in the same way."""
     values = (grouping.source, grouping.predicate, grouping.time, grouping.expression_set, origin.value, node)
     with catalog.changing():
@@ -69,7 +70,7 @@ def keep_sizes(catalog: Catalog, grouping: Grouping, origin: Origin, sizes: Size
             (*values, sizes.rows, sizes.keys, sizes.span, sizes.slices, now()))
 
 
-def sizes_of(catalog: Catalog, grouping: Grouping) -> Sizes:
+def sizes_of(catalog: Catalog, grouping: MeasuredGrouping) -> Sizes:
     """The best that is known: what was counted before what was sampled, and of that the newest."""
     sql = f"""SELECT rows, keys, span, slices FROM statistics WHERE {OF}
               ORDER BY origin = '{Origin.SAMPLE}', taken DESC, id DESC"""

@@ -12,7 +12,7 @@ from weft.catalog.expressions import find_expression, find_set, keep_expression,
 from weft.catalog.plans import keep_plan, last_plan
 from weft.catalog.record import Identity, digest_plan, node_of, place_nodes
 from weft.catalog.registrations import find_registration, keep_registration, remove_registration, use_plan
-from weft.catalog.statistics import Grouping, Origin, Sizes, keep_sizes, sizes_of, to_whole
+from weft.catalog.statistics import MeasuredGrouping, Origin, Sizes, keep_sizes, sizes_of, to_whole
 from weft.model.graph import StageGraph
 from weft.model.query import Query
 from weft.model.stages import PartialStage
@@ -111,15 +111,15 @@ class Store:
     def _expression(self, source: str, text: str) -> int:
         return keep_expression(self.catalog, source, self.identity(source, text), text)
 
-    def _grouping(self, rows: Rows) -> Grouping:
+    def _grouping(self, rows: Rows) -> MeasuredGrouping:
         """The rows in ids, which are known from now on."""
         def kept(text: str) -> int:
             return self._expression(rows.source, text)
 
         keys = keep_set(self.catalog, rows.source, map(kept, rows.keys))
-        return Grouping(rows.source, kept(rows.where) if rows.where else None, kept(rows.time), keys)
+        return MeasuredGrouping(rows.source, kept(rows.where) if rows.where else None, kept(rows.time), keys)
 
-    def _find(self, rows: Rows) -> Grouping | None:
+    def _find(self, rows: Rows) -> MeasuredGrouping | None:
         """The rows in ids, if all of their expressions are known."""
         def known(text: str) -> int | None:
             return find_expression(self.catalog, rows.source, self.identity(rows.source, text))
@@ -129,7 +129,7 @@ class Store:
         keys = find_set(self.catalog, rows.source, members)
         if time is None or keys is None or len(members) < len(rows.keys) or (rows.where and where is None):
             return None
-        return Grouping(rows.source, where, time, keys)
+        return MeasuredGrouping(rows.source, where, time, keys)
 
 
 def split_key(query: Query) -> Iterator[tuple[str, int, str]]:

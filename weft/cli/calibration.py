@@ -13,7 +13,7 @@ from rich.text import Text
 
 from weft.calibrate import kernels as measuring
 from weft.calibrate.kernels import Progress
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cost.calibration_table import (
     CalibrationTable,
     FiguresWarning,
@@ -32,7 +32,7 @@ LEGEND = ("Nanoseconds per answer. In column n × q there are q ranges, the long
           "legal or takes too long.")
 
 
-def calibrate(output: Output) -> None:
+def calibrate(output: CommandOutput) -> None:
     """Measures every algorithm, then Spark, and keeps the figures."""
     path = figures_path()
     check_place(path)  # measuring takes minutes, which nobody shall spend in vain
@@ -56,14 +56,14 @@ def spark_costs(report: Progress) -> SparkCosts:
         spark.stop()
 
 
-def show(output: Output) -> None:
+def show(output: CommandOutput) -> None:
     """Shows the figures in use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FiguresWarning)  # the answer says it
         display(output, find_figures())
 
 
-def reset(output: Output) -> None:
+def reset(output: CommandOutput) -> None:
     """Removes the machine's own figures."""
     path = figures_path()
     removed = remove_figures(path)
@@ -71,7 +71,7 @@ def reset(output: Output) -> None:
     output.show({"ok": True, "removed": str(path) if removed else None}, f"{text}; Weft uses those it ships.")
 
 
-def display(output: Output, found: Found) -> None:
+def display(output: CommandOutput, found: Found) -> None:
     """Writes the figures and where they are from."""
     missing = absent(found.figures)
     data = {"ok": True, "own": is_own(found), "path": found.own, "fault": found.fault or None}

@@ -12,13 +12,13 @@ from rich.console import RenderableType
 
 from weft.catalog.database import FILE, Catalog, open_catalog
 from weft.catalog.expressions import expressions
-from weft.catalog.nodes import Node, nodes
+from weft.catalog.nodes import CatalogNode, nodes
 from weft.catalog.plans import plans
 from weft.catalog.registrations import plan_uses, registrations, remove_registration
 from weft.catalog.statistics import StoredSizes, statistics
 from weft.cli.nearest import did_you_mean
 from weft.cli.options import VIEWS
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.project import Project, load_project
 from weft.cli.tables import columns, counted, few
 from weft.errors import CatalogError
@@ -34,7 +34,7 @@ class Shown:
     pages: tuple[RenderableType, ...]
 
 
-def show(output: Output, folder: Path | None, store: str | None, view: str, everything: bool) -> None:
+def show(output: CommandOutput, folder: Path | None, store: str | None, view: str, everything: bool) -> None:
     """Shows one view of the catalog."""
     if view not in VIEWS:
         raise typer.BadParameter(f"there is no view '{view}'. {did_you_mean(view, VIEWS)}", param_hint="VIEW")
@@ -43,7 +43,7 @@ def show(output: Output, folder: Path | None, store: str | None, view: str, ever
         output.show({"ok": True, "catalog": str(catalog.path), view: found.data}, *found.pages)
 
 
-def take_out(output: Output, folder: Path | None, store: str | None, names: Sequence[str]) -> None:
+def take_out(output: CommandOutput, folder: Path | None, store: str | None, names: Sequence[str]) -> None:
     """Takes queries out of the catalog: all of them, or none where one is not there."""
     with open_catalog(place(folder, store), create=False) as catalog, catalog.changing():
         current = [found.name for found in registrations(catalog) if not found.removed]
@@ -102,7 +102,7 @@ def show_nodes(catalog: Catalog, _: bool) -> Shown:
     return Shown(data, (head, *lattice(found, reading)))
 
 
-def lattice(found: Sequence[Node], reading: dict[int, list[str]]) -> Iterator[str]:
+def lattice(found: Sequence[CatalogNode], reading: dict[int, list[str]]) -> Iterator[str]:
     """Every source with the nodes that read it, and below each those that are computed from it."""
     for source in dict.fromkeys(node.source for node in found):
         yield source
@@ -110,7 +110,8 @@ def lattice(found: Sequence[Node], reading: dict[int, list[str]]) -> Iterator[st
         yield from branches(roots, found, reading, "")
 
 
-def branches(level: Sequence[Node], found: Sequence[Node], reading: dict[int, list[str]], indent: str) -> Iterator[str]:
+def branches(level: Sequence[CatalogNode], found: Sequence[CatalogNode], reading: dict[int, list[str]],
+             indent: str) -> Iterator[str]:
     """Nodes side by side, each with what is computed from it."""
     for node in level:
         last = node is level[-1]
@@ -125,14 +126,14 @@ def branches(level: Sequence[Node], found: Sequence[Node], reading: dict[int, li
         yield from branches(inner, found, reading, below)
 
 
-def cuts(node: Node) -> str:
+def cuts(node: CatalogNode) -> str:
     """How a node cuts time, or rows."""
     texts = [f"every {measured(period, node.unit)}" + (f" from {measured(phase, node.unit)}" if phase else "")
              for phase, period in node.progressions]
     return f"cut {few(texts, 4)}"
 
 
-def predicates(node: Node) -> str:
+def predicates(node: CatalogNode) -> str:
     """Which rows a node reads, and how its predicates share its slices."""
     texts = [predicate or "TRUE" for predicate in node.predicates]
     return few(texts, 4, " | ") + (f" (by {node.sharing})" if node.sharing else "")

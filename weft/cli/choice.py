@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Choice:
+class PlanOptions:
     """Final algorithms as the command line spells them, an optimizer, a slicer, and whether sources are measured first.
 
     `store` is the folder of the catalog that plans read and runs write, "" for none.

@@ -12,10 +12,10 @@ import typer
 
 from weft.catalog.database import FILE
 from weft.cli.catalog import chosen_store
-from weft.cli.choice import Choice
+from weft.cli.choice import PlanOptions
 from weft.cli.forcing import chosen
 from weft.cli.init import create_project
-from weft.cli.output import AT_FAULT, Output, Report
+from weft.cli.output import AT_FAULT, CommandOutput, Report
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.tables import counted, differences, read_lines, verdicts, written
 from weft.cli.weaving import bind_project, weave_all
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weft.loom import Loom
 
 
-def init(output: Output, folder: Path) -> None:
+def init(output: CommandOutput, folder: Path) -> None:
     """Writes a new project and says what to do next."""
     paths = create_project(folder)
     enter = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
@@ -34,7 +34,7 @@ def init(output: Output, folder: Path) -> None:
     output.show({"ok": True, "folder": str(folder.resolve()), "files": paths}, *text)
 
 
-def check(output: Output, folder: Path | None, only: list[str]) -> None:
+def check(output: CommandOutput, folder: Path | None, only: list[str]) -> None:
     """Lists every fault of the queries, or says that there is none."""
     project = load_project(folder)
     with output.progress("starting Spark") as report:
@@ -42,7 +42,7 @@ def check(output: Output, folder: Path | None, only: list[str]) -> None:
     if bound.faults:
         raise output.fail(bound.faults, AT_FAULT)
     if project.algorithm or project.optimizer:
-        bound.loom.plan(**chosen(project, Choice()))  # raises where they cannot plan what the queries ask
+        bound.loom.plan(**chosen(project, PlanOptions()))  # raises where they cannot plan what the queries ask
     require_writable(bound.loom, project.sink)
     names = [query.name for query in bound.queries]
     output.show({"ok": True, "queries": names, "errors": []}, f"{counted(len(names), 'query')} checked, no errors.")
@@ -56,7 +56,7 @@ def require_writable(loom: Loom, sink: Sink) -> None:
     require_outputs(loom.spark, open_sink(sink).facts, loom.queries)
 
 
-def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, html: Path | None) -> None:
+def plan(output: CommandOutput, folder: Path | None, only: list[str], choice: PlanOptions, html: Path | None) -> None:
     """Shows the shared plan, and writes its page."""
     project = load_project(folder)
     made_with = chosen(project, choice)
@@ -70,7 +70,7 @@ def plan(output: Output, folder: Path | None, only: list[str], choice: Choice, h
     output.show(explanation.to_dict(), str(explanation), *([f"Wrote {html}"] if html else []))
 
 
-def measure(loom: Loom, choice: Choice, report: Report) -> None:
+def measure(loom: Loom, choice: PlanOptions, report: Report) -> None:
     """Counts the sources' rows where the user asks for it."""
     if choice.measure:
         report(0, 1, "measuring the sources")
@@ -88,13 +88,13 @@ def keeping(loom: Loom, store: Path | None) -> Iterator[None]:
         loom.close()
 
 
-def known_store(project: Project, choice: Choice) -> Path | None:
+def known_store(project: Project, choice: PlanOptions) -> Path | None:
     """The store that a plan reads; only what is measured makes one where there is none."""
     store = chosen_store(project, choice.store)
     return store if store is not None and (choice.measure or (store / FILE).exists()) else None
 
 
-def run(output: Output, folder: Path | None, only: list[str], choice: Choice, sink_text: str | None,
+def run(output: CommandOutput, folder: Path | None, only: list[str], choice: PlanOptions, sink_text: str | None,
         incremental: bool = False) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
@@ -117,7 +117,7 @@ def run(output: Output, folder: Path | None, only: list[str], choice: Choice, si
     output.show({**data, **sources, "queries": rows}, *written(rows, sink, seconds), *read_lines(results.sources))
 
 
-def verify(output: Output, folder: Path | None, only: list[str], choice: Choice) -> None:
+def verify(output: CommandOutput, folder: Path | None, only: list[str], choice: PlanOptions) -> None:
     """Compares every query with Spark's own answer and says where they differ."""
     project = load_project(folder)
     made_with = chosen(project, choice)
@@ -130,7 +130,7 @@ def verify(output: Output, folder: Path | None, only: list[str], choice: Choice)
         raise typer.Exit(AT_FAULT)
 
 
-def package(output: Output, path: Path) -> None:
+def package(output: CommandOutput, path: Path) -> None:
     """Writes the zip and says where it is."""
     written = package_zip(path)
     output.show({"ok": True, "path": written}, f"Wrote {written}")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.tables import columns, counted
 
 if TYPE_CHECKING:
     from weft.spark.compact.run import Compacted
 
 
-def compact(output: Output, sink: str, queries: Sequence[str], older: str | None, target_size: str,
+def compact(output: CommandOutput, sink: str, queries: Sequence[str], older: str | None, target_size: str,
             dry_run: bool) -> None:
     """Compacts a sink, or says what that would do."""
     # Spark takes a second to import: what needs no Spark must not wait for it.

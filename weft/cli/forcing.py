@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from weft.cli.choice import Choice
+from weft.cli.choice import PlanOptions
 from weft.cli.project import Project
 from weft.errors import PlanError
 from weft.final.choose import EVERY, forced_pairs
@@ -59,7 +59,7 @@ def chosen_slicer(name: str | None) -> Slicer:
         raise typer.BadParameter(str(error), param_hint="--slicer") from error
 
 
-def chosen(project: Project, choice: Choice) -> dict[str, Any]:
+def chosen(project: Project, choice: PlanOptions) -> dict[str, Any]:
     """What a plan is made with, as `Loom.plan`, `explain`, `run` and `verify` take it."""
     name = project.optimizer if choice.optimizer is None else choice.optimizer
     sliced = {} if choice.slicer is None else {"slicer": chosen_slicer(choice.slicer).name}

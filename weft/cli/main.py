@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli.choice import Choice
+from weft.cli.choice import PlanOptions
 from weft.cli.options import (
     VIEWS,
     AlgorithmOption,
@@ -136,7 +136,7 @@ def plan(
         raise typer.BadParameter("windows without a project have a command of their own: "
                                  "weft what-if windows 16/4,10/5,8/4 --rate 1.2", param_hint="--windows")
     with reporting(as_json, debug) as output:
-        chosen = Choice(algorithm or [], optimizer, measure, store, slicer)
+        chosen = PlanOptions(algorithm or [], optimizer, measure, store, slicer)
         commands.plan(output, project, query or [], chosen, html)
 
 
@@ -186,7 +186,7 @@ def run(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        choice = Choice(algorithm or [], optimizer, measure, store)
+        choice = PlanOptions(algorithm or [], optimizer, measure, store)
         commands.run(output, project, query or [], choice, sink, incremental)
 
 
@@ -219,7 +219,7 @@ def stream(
     with reporting(False, debug) as output:
         wanted = command.one_trigger(trigger, once)
         asked = command.StreamTable(checkpoint, sink, wanted, max_clock_skew, dead_letters, metrics_port, metrics_host)
-        command.stream(output, project, queries or [], Choice(algorithm or [], optimizer), asked, as_json)
+        command.stream(output, project, queries or [], PlanOptions(algorithm or [], optimizer), asked, as_json)
 
 
 @app.command(
@@ -255,7 +255,7 @@ def verify(
     from weft.cli import commands
 
     with reporting(as_json, debug) as output:
-        commands.verify(output, project, query or [], Choice(algorithm or [], optimizer))
+        commands.verify(output, project, query or [], PlanOptions(algorithm or [], optimizer))
 
 
 @app.command(

@@ -29,7 +29,7 @@ Report = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Output:
+class CommandOutput:
     """Where one command writes, and in which form."""
 
     stdout: TextIO
@@ -60,9 +60,9 @@ class Output:
 
 
 @contextmanager
-def reporting(as_json: bool, debug: bool) -> Iterator[Output]:
+def reporting(as_json: bool, debug: bool) -> Iterator[CommandOutput]:
     """The output of a command; every error of its body ends as one line and an exit code."""
-    output = Output(sys.stdout, as_json)
+    output = CommandOutput(sys.stdout, as_json)
     try:
         # Whatever else prints goes to stderr: stdout holds the answer and nothing but the answer.
         level = logging.WARNING if debug else logging.CRITICAL

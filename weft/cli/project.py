@@ -25,7 +25,7 @@ REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Source:
+class ProjectSource:
     """One [sources.NAME] table; the path is absolute, or a URI."""
 
     name: str
@@ -43,7 +43,7 @@ class Project:
 
     folder: Path
     name: str
-    sources: tuple[Source, ...]
+    sources: tuple[ProjectSource, ...]
     sink: Sink
     files: tuple[str, ...] = ("queries/*.sql",)
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
     )
 
 
-def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
+def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> ProjectSource:
     """One source, with its name and its format checked."""
     if not NAME.fullmatch(name):
         raise ProjectError(f"{FILE}: source '{name}' cannot be named in SQL: use letters, digits and underscores.")
@@ -106,7 +106,7 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> Source:
         known = list_members(SOURCES)
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {known}.")
     place = locate(folder, path) if is_files(format) else path
-    return Source(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
+    return ProjectSource(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
                   table.get("watermark"), table.get("schema"))
 
 
@@ -188,7 +188,7 @@ def is_files(format: str | None) -> bool:
     return found is None or found.facts.files
 
 
-def keep_apart(source: Source, path: str | None, what: str = "sink") -> None:
+def keep_apart(source: ProjectSource, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
     if path and is_files(source.format) and overlap(place_of(source.path), place_of(path)):
         raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from weft.cli.choice import Choice
+from weft.cli.choice import PlanOptions
 from weft.cli.commands import sink_argument
 from weft.cli.forcing import chosen
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.project import Project, keep_apart, load_project
 from weft.cli.signals import Signals, heard
 from weft.cli.stream_table import AVAILABLE, CHECKPOINT, StreamTable, chosen_table, sink_for
@@ -40,7 +40,7 @@ FOREVER = float("inf")
 
 
 @dataclass(frozen=True)
-class Settings:
+class StreamSettings:
     """Where a stream's state and answers go, and what else is said of it."""
 
     table: StreamTable
@@ -60,7 +60,7 @@ class Settings:
         return {"checkpoint": table.checkpoint, "sink": sink_argument(self.sink), **given}
 
 
-def stream(output: Output, folder: Path | None, names: Sequence[str], choice: Choice, asked: StreamTable,
+def stream(output: CommandOutput, folder: Path | None, names: Sequence[str], choice: PlanOptions, asked: StreamTable,
            as_json: bool) -> None:
     """Starts the stream, shows it, and ends with it."""
     project = load_project(folder)
@@ -80,12 +80,12 @@ def stream(output: Output, folder: Path | None, names: Sequence[str], choice: Ch
     view.end(meter.readings())
 
 
-def printing(output: Output, answers: bool) -> AbstractContextManager[object]:
+def printing(output: CommandOutput, answers: bool) -> AbstractContextManager[object]:
     """Lets what is printed reach stdout where that is the answers."""
     return redirect_stdout(output.stdout) if answers else nullcontext()
 
 
-def settings_of(project: Project, asked: StreamTable) -> Settings:
+def settings_of(project: Project, asked: StreamTable) -> StreamSettings:
     """The settings of a project with what the command line says, once nothing that is written lies where rows are."""
     table = chosen_table(project.stream, asked)
     table = replace(table, checkpoint=table.checkpoint or locate(project.folder, CHECKPOINT))
@@ -94,7 +94,7 @@ def settings_of(project: Project, asked: StreamTable) -> Settings:
         keep_apart(source, sink.path)
         keep_apart(source, table.checkpoint, "checkpoint")
         keep_apart(source, table.dead_letters, "folder of dead letters")
-    return Settings(table, sink)
+    return StreamSettings(table, sink)
 
 
 def one_trigger(trigger: str | None, once: bool) -> str | None:

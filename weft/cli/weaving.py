@@ -11,7 +11,7 @@ import typer
 from weft.cli.aggregates import load_aggregate
 from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
-from weft.cli.project import Project, Source
+from weft.cli.project import Project, ProjectSource
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
 from weft.cli.toml import FILE
 from weft.errors import WeftError
@@ -69,7 +69,7 @@ def new_loom(project: Project) -> Loom:
     return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values)
 
 
-def add_source(loom: Loom, source: Source) -> Fault | None:
+def add_source(loom: Loom, source: ProjectSource) -> Fault | None:
     """Adds a source, or says what is wrong with it."""
     try:
         loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options),

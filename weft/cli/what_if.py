@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from weft.cli.forcing import chosen_optimizer, chosen_slicer
 from weft.cli.nearest import did_you_mean
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.tables import columns, counted, few
 from weft.cli.windows import Given, read_windows
 from weft.cost.model import Model, PaperModel, SparkModel, find_technique
@@ -67,7 +67,7 @@ class Reply:
     slicer: Slicer = PAIRS
 
 
-def plan_windows(output: Output, question: Question) -> None:
+def plan_windows(output: CommandOutput, question: Question) -> None:
     """Plans the windows and shows the trees; whatever is wrong is wrong usage, since there is nothing but options."""
     reply = answer(question)
     output.show(to_dict(reply), *pages(reply))

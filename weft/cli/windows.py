@@ -21,7 +21,7 @@ MOST = 2**60
 
 
 @dataclass(frozen=True)
-class Spelled:
+class WindowText:
     """A window as it was written: range, slide and start, in seconds where `timed`, else in any unit."""
 
     text: str
@@ -68,7 +68,7 @@ def read_lines(file: Path) -> list[str]:
         raise PlanError(f"'{file}' cannot be read: {reason}.") from error
 
 
-def spelled(text: str) -> Spelled:
+def spelled(text: str) -> WindowText:
     """One window as written."""
     parts = SPELLING.fullmatch(text)
     if not parts:
@@ -80,7 +80,7 @@ def spelled(text: str) -> Spelled:
         raise PlanError(f"'{text}' mixes a duration and a plain number: give both a unit, or none.")
     scale = Fraction(1, 10**6) if timed else Fraction(1)
     first, second, third = (value * scale for value, _ in lengths)
-    return Spelled("".join(text.split()), (first, second, third), bool(timed))
+    return WindowText("".join(text.split()), (first, second, third), bool(timed))
 
 
 def length(text: str, window: str) -> tuple[Fraction, str | None]:
@@ -95,7 +95,7 @@ def length(text: str, window: str) -> tuple[Fraction, str | None]:
     return Fraction(found[1]) * UNITS.get(unit, 1), unit or None
 
 
-def window_of(one: Spelled, ticks: int) -> Window:
+def window_of(one: WindowText, ticks: int) -> Window:
     """The window in whole ticks."""
     scaled = [length * ticks for length in one.lengths]
     fault = fault_of(*scaled)

@@ -17,7 +17,7 @@ SAME = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A path in a file system, part by part from the root; a part may be a pattern."""
 
     scheme: str
@@ -25,7 +25,7 @@ class Place:
     parts: tuple[str, ...]
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> Location:
     """The place of a path or URI as the user spells it, with links resolved where it is local."""
     if not is_remote(path):
         return local(path)
@@ -34,17 +34,17 @@ def place_of(path: str) -> Place:
         return local("/" + re.sub(r"^//[^/]*", "", rest).lstrip("/"))
     host, inner = rest[2:].partition("/")[::2] if rest.startswith("//") else ("", rest)
     name = scheme.lower()
-    return Place(SAME.get(name, name), host, split(posixpath.normpath("/" + inner)))
+    return Location(SAME.get(name, name), host, split(posixpath.normpath("/" + inner)))
 
 
-def place_of_uri(uri: str) -> Place:
+def place_of_uri(uri: str) -> Location:
     """The place of a file as Spark lists it, which writes signs in a name as a URI has them."""
     return place_of(unquote(uri))
 
 
-def local(path: str) -> Place:
+def local(path: str) -> Location:
     """A place of this machine."""
-    return Place("file", "", split(realpath(path)))
+    return Location("file", "", split(realpath(path)))
 
 
 def split(path: str) -> tuple[str, ...]:
@@ -52,17 +52,17 @@ def split(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part)
 
 
-def is_at_or_above(upper: Place, lower: Place) -> bool:
+def is_at_or_above(upper: Location, lower: Location) -> bool:
     """Whether a place is another one, or a folder that it lies in."""
     return begins(upper, lower) and len(upper.parts) <= len(lower.parts)
 
 
-def overlap(a: Place, b: Place) -> bool:
+def overlap(a: Location, b: Location) -> bool:
     """Whether two places are the same, or one lies in the other."""
     return begins(a, b)
 
 
-def reads(source: Place, written: Place) -> bool:
+def reads(source: Location, written: Location) -> bool:
     """Whether Spark would read what lies at a place as rows of a source; it passes over hidden folders."""
     below = written.parts[len(source.parts):]
     return is_at_or_above(source, written) and not any(map(is_hidden, below))
@@ -73,7 +73,7 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def begins(a: Place, b: Place) -> bool:
+def begins(a: Location, b: Location) -> bool:
     """Whether the shorter of two places is how the longer begins."""
     # A URI without host means the cluster's own, whose name nobody knows here.
     near = a.scheme == b.scheme and (a.host == b.host or not a.host or not b.host)

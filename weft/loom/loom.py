@@ -10,7 +10,7 @@ from weft.final.choose import Forcing, forced_pairs
 from weft.io.sinks import AnswerSink, Receiver, Sink
 from weft.loom.batch import prepare_run, run_prepared, verify_prepared
 from weft.loom.plan import Plan, resume_plan
-from weft.loom.planning import OPTIMIZER, SLICER, Choice, share, share_as_before
+from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, share, share_as_before
 from weft.loom.registry import Registry
 from weft.loom.stream import prepare_start, start_prepared
 from weft.model.statistics import Statistics
@@ -49,7 +49,7 @@ class Loom(Registry):
         algorithm of your own (`weft.extend`). `slicer` cuts slices: "pairs", "panes", or "cutty" (not on Spark). With
         `incremental` it is the plan of earlier incremental runs of these queries, which finds the slices they kept.
         """
-        workload, context, choice = self._chosen(queries), self._context, Choice(algorithm, optimizer, slicer)
+        workload, context, choice = self._chosen(queries), self._context, PlanChoice(algorithm, optimizer, slicer)
         if incremental:
             return Plan.of(context, workload, share_as_before(context, workload, choice))
         return Plan.of(context, workload, share(context, workload, choice, context.sizes.samples))

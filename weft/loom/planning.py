@@ -24,7 +24,7 @@ SLICER = PAIRS.name
 
 
 @dataclass(frozen=True)
-class Choice:
+class PlanChoice:
     """What a user wants of a plan: final algorithms, who groups the queries, and who cuts slices."""
 
     algorithm: Forcing = None
@@ -32,7 +32,7 @@ class Choice:
     slicer: str = SLICER
 
 
-def share(context: Context, workload: Workload, choice: Choice, samples: SourceSamples) -> SharedPlan:
+def share(context: Context, workload: Workload, choice: PlanChoice, samples: SourceSamples) -> SharedPlan:
     """Which queries share which scan and tree, as an optimizer groups them by the sizes that are known."""
     chosen, slicer = find_optimizer(choice.optimizer), find_slicer(choice.slicer)
     if chosen.across:
@@ -42,7 +42,7 @@ def share(context: Context, workload: Workload, choice: Choice, samples: SourceS
     return check_plan(plan, workload, chosen.name)
 
 
-def share_as_before(context: Context, workload: Workload, choice: Choice) -> SharedPlan:
+def share_as_before(context: Context, workload: Workload, choice: PlanChoice) -> SharedPlan:
     """The plan by what was known when these queries were first run, or measured: another may use no kept slices."""
     catalog, sizes = require_incremental(context, workload), context.sizes
     paths = {name: files.path for name, files in context.sources.files.items()}

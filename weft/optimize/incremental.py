@@ -23,7 +23,7 @@ GROWTH = 0.2  # a plan of so many more queries, or fewer, is woven anew: the slo
 
 
 @dataclass(frozen=True)
-class Change:
+class PlanChange:
     """One entry of a plan's history: what was done, and the plan after it.
 
     `expected` is the cost that the slope of earlier plans foretells; `compared` counts the pairs of trees looked at.
@@ -60,7 +60,7 @@ class Incremental:
             raise PlanError(f"the tolerance must not be negative, nor {tolerance}: 0.2 allows a plan to be 20 % worse.")
         self.model, self.tolerance, self._pricing = model, tolerance, model.apart()
         self.windows: dict[int, Window] = dict(enumerate(windows))
-        self.history: list[Change] = []
+        self.history: list[PlanChange] = []
         self.curve: list[tuple[int, float]] = []
         self._next = len(self.windows)
         self._rebuild()
@@ -148,7 +148,7 @@ class Incremental:
         return max(c1 + slope * (queries - n1), 0.0)
 
     def _note(self, action: str, query: int | None, rebuilt: bool, compared: int) -> None:
-        self.history.append(Change(action, query, len(self.windows), len(self._trees), self.cost,
+        self.history.append(PlanChange(action, query, len(self.windows), len(self._trees), self.cost,
                                    self._expected(len(self.windows)), rebuilt, compared))
 
     def _append(self, number: int, window: Window) -> int | None:

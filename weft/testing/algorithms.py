@@ -14,7 +14,7 @@ from weft.final.algorithms.values import COMBINES
 
 
 @dataclass(frozen=True)
-class Stream:
+class SliceStream:
     """Slices of many keys, each key's at its own ascending times; windows of several ranges over one slide."""
 
     cells: State
@@ -38,7 +38,7 @@ class Stream:
         return np.concatenate(lo), np.concatenate(hi)
 
 
-def run_stream(algorithm: Algorithm, operation: Operation, stream: Stream, times: int = 1) -> State:
+def run_stream(algorithm: Algorithm, operation: Operation, stream: SliceStream, times: int = 1) -> State:
     """All answers, key by key and end by end, asked so many times over in one call."""
     lo, hi = stream.windows()
     return algorithm.read(operation, stream.cells, np.tile(lo, (times, 1)), np.tile(hi, times))

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tests.unit.catalog.queries import bound, explained, identity
 from weft.catalog.database import FILE
-from weft.catalog.nodes import Node
+from weft.catalog.nodes import CatalogNode
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import Rows, open_store
 from weft.cli.catalog import cuts
@@ -149,6 +149,6 @@ def test_a_catalog_of_a_newer_weft_is_told(weft: Weft) -> None:
 
 
 def test_a_node_says_whether_it_cuts_time_or_rows() -> None:
-    node = Node(1, "trades", (), "ts", (None,), ((0, 90_000_000), (1, 4)), "", None, ())
+    node = CatalogNode(1, "trades", (), "ts", (None,), ((0, 90_000_000), (1, 4)), "", None, ())
     assert cuts(replace(node, progressions=((0, 90_000_000),))) == "cut every 90 s"
     assert cuts(replace(node, unit="rows")) == "cut every 90000000 rows, every 4 rows from 1 row"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console, RenderableType
 
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
 from weft.cli.view.base import length, size, speed, summary
 from weft.cli.view.live import busiest, frame, total_table
@@ -114,11 +114,11 @@ class Terminal(io.StringIO):
 
 
 def test_who_reads_decides() -> None:
-    assert isinstance(chosen_view(Output(Terminal()), False, False), LiveView)
-    beside = chosen_view(Output(Terminal()), False, True)
+    assert isinstance(chosen_view(CommandOutput(Terminal()), False, False), LiveView)
+    beside = chosen_view(CommandOutput(Terminal()), False, True)
     assert isinstance(beside, PlainLines) and beside.stdout is sys.stderr
-    assert isinstance(chosen_view(Output(io.StringIO()), False, False), PlainLines)
-    assert isinstance(chosen_view(Output(Terminal()), True, False), JsonLines)
+    assert isinstance(chosen_view(CommandOutput(io.StringIO()), False, False), PlainLines)
+    assert isinstance(chosen_view(CommandOutput(Terminal()), True, False), JsonLines)
 
 
 def test_a_terminal_is_drawn_upon(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from weft.aggregates.operation import ADD, BIT_AND, BIT_OR, BIT_XOR, COMOMENTS, MAX, MIN, MOMENTS, types_of
 from weft.final.algorithms import ALGORITHMS, recalc
 from weft.final.algorithms.sequential import Sequential, dense_feed
-from weft.testing.algorithms import Stream, assert_same, cells_for, run_stream
+from weft.testing.algorithms import SliceStream, assert_same, cells_for, run_stream
 from weft.testing.operations import AFFINE
 
 PAIRS = [
@@ -38,7 +38,7 @@ def streams(draw, operation, kind, one_range):
     lengths = draw(st.lists(st.integers(1, 90), min_size=1, max_size=1 if one_range else 5, unique=True))
     slide = draw(st.integers(1, min(lengths)))
     cells = cells_for(operation, kind, sum(sizes), seed, odd=draw(st.booleans()))
-    return Stream(cells, times, tuple(sorted(lengths)), slide)
+    return SliceStream(cells, times, tuple(sorted(lengths)), slide)
 
 
 def label(value):
@@ -83,7 +83,7 @@ def run_dense(algorithm, operation, lines, ranges, cuts):
 
 def read_dense(lines, operation, ranges):
     """The same by recalc, as windows of slices on one line."""
-    stream = Stream(tuple(np.concatenate(field) for field in zip(*lines, strict=True)),
+    stream = SliceStream(tuple(np.concatenate(field) for field in zip(*lines, strict=True)),
                     tuple(np.arange(len(line[0])) for line in lines), tuple(ranges), 1)
     lo, hi = stream.windows()
     number = np.tile(np.arange(len(stream.ends)), len(lines))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from weft.cli.output import Output
+from weft.cli.output import CommandOutput
 from weft.cli.view.base import View
 from weft.cli.view.json_lines import JsonLines
 from weft.cli.view.live import LiveView
 from weft.cli.view.plain_lines import PlainLines
 
 
-def chosen_view(output: Output, as_json: bool, printed: bool) -> View:
+def chosen_view(output: CommandOutput, as_json: bool, printed: bool) -> View:
     """The view that fits who reads; where answers are printed to stdout, figures stand beside them on stderr."""
     if as_json:
         return JsonLines(output.stdout)

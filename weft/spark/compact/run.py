@@ -19,7 +19,7 @@ from weft.spark.compact.merge import merge_files
 from weft.spark.compact.request import Request, make_request
 from weft.spark.compact.swap import (
     WORK,
-    Place,
+    SinkFolder,
     exchange,
     gather,
     list_results,
@@ -60,7 +60,7 @@ def compact(sink: str | PathLike[str], queries: Sequence[str] | None = None, old
     report: list[Compacted] = []
     try:
         if dry_run:
-            return [figures(query, *choose(request, Place(request.root, query))) for query in request.queries]
+            return [figures(query, *choose(request, SinkFolder(request.root, query))) for query in request.queries]
         for _ in compaction_steps(request, report):
             pass
     except OSError as error:
@@ -75,7 +75,7 @@ def compaction_steps(request: Request, report: list[Compacted]) -> Iterator[str]
         yield "recovered"
         try:
             for query in request.queries:
-                yield from compact_query(request, Place(request.root, query), report)
+                yield from compact_query(request, SinkFolder(request.root, query), report)
         except Exception:
             clean_up(request.root, report)
             raise
@@ -101,7 +101,7 @@ def hold_work(root: str) -> Iterator[None]:
                        f"without which a stream might write at the same moment ({error}).") from error
 
 
-def compact_query(request: Request, place: Place, report: list[Compacted]) -> Iterator[str]:
+def compact_query(request: Request, place: SinkFolder, report: list[Compacted]) -> Iterator[str]:
     """Merge files of one query, then put what came of them in place while the stream waits."""
     found, merges = choose(request, place)
     if merges:
@@ -119,7 +119,7 @@ def compact_query(request: Request, place: Place, report: list[Compacted]) -> It
     report.append(figures(place.query, found, merges))
 
 
-def choose(request: Request, place: Place) -> tuple[list[ResultFile], list[Merge]]:
+def choose(request: Request, place: SinkFolder) -> tuple[list[ResultFile], list[Merge]]:
     """The files of a query, and those that become one."""
     found = list_results(place.live)
     try:
@@ -134,7 +134,7 @@ def figures(query: str, found: Sequence[ResultFile], merges: Sequence[Merge]) ->
     return Compacted(query, len(found), len(found) - gone + len(merges), gone, sum(merge.size for merge in merges))
 
 
-def write_merge(request: Request, place: Place, merge: Merge, target: str) -> dict[str, str]:
+def write_merge(request: Request, place: SinkFolder, merge: Merge, target: str) -> dict[str, str]:
     """Write what files become; where it lies now, by its later name."""
     spark = request.session() if needs_spark(merge.ending) else None
     made = merge_files(spark, [f"{place.live}/{file.name}" for file in merge.files], merge.ending, target)

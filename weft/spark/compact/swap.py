@@ -21,7 +21,7 @@ WORK = "_weft_compact"
 
 
 @dataclass(frozen=True)
-class Place:
+class SinkFolder:
     """A query's folder in a sink, and where its next generation is made."""
 
     root: str
@@ -53,7 +53,7 @@ def list_results(folder: str) -> list[ResultFile]:
     return found
 
 
-def require_plain(place: Place) -> None:
+def require_plain(place: SinkFolder) -> None:
     """Raise where a query's folder cannot be exchanged without others noticing."""
     if os.path.islink(place.live):
         raise RunError(f"query '{place.query}': '{place.live}' is a link: compact the sink that it leads to.")
@@ -63,7 +63,7 @@ def require_plain(place: Place) -> None:
                        "compact again.")
 
 
-def gather(place: Place, merged: Mapping[str, str], replaced: Iterable[ResultFile]) -> None:
+def gather(place: SinkFolder, merged: Mapping[str, str], replaced: Iterable[ResultFile]) -> None:
     """Make the next generation: merged files by their names, and links to all that is not replaced."""
     gone = set(replaced)
     missing = gone - set(list_results(place.live))
@@ -92,7 +92,7 @@ def take_after(like: str, path: str) -> None:
     shutil.copymode(like, path)
 
 
-def exchange(place: Place) -> None:
+def exchange(place: SinkFolder) -> None:
     """Put the generation in place; the one before is then where it was."""
     try:
         exchange_folders(place.live, place.generation)
@@ -103,7 +103,7 @@ def exchange(place: Place) -> None:
     sync_folder(place.root)
 
 
-def put_back(place: Place) -> None:
+def put_back(place: SinkFolder) -> None:
     """Link what others have put into the generation before, after it was gathered, to where they meant it to be.
 
     Answers are never put back: the stream adds none then, and those that are gone were merged or replaced by it.
@@ -118,10 +118,10 @@ def recover(root: str) -> None:
     shutil.rmtree(f"{root}/{WORK}/merging", ignore_errors=True)
     home = f"{root}/{WORK}/generations"
     for query in os.listdir(home) if os.path.isdir(home) else ():
-        clear(Place(root, query))
+        clear(SinkFolder(root, query))
 
 
-def clear(place: Place) -> None:
+def clear(place: SinkFolder) -> None:
     """Remove a generation that is not in place; where the query's folder is gone it stays, as nobody knows why."""
     if os.path.isdir(place.live):
         put_back(place)

@@ -13,7 +13,7 @@ from weft.catalog.store import Store
 from weft.errors import RunError
 from weft.io.answer_sink import AnswerSink, SinkFacts
 from weft.io.files import list_entries, open_filesystem, read_json, write_json
-from weft.io.places import Place, is_at_or_above, overlap, place_of, place_of_uri, reads
+from weft.io.places import Location, is_at_or_above, overlap, place_of, place_of_uri, reads
 from weft.io.row_source import RowSource
 from weft.io.sinks import FolderSink
 from weft.io.writable import refuse_unwritable
@@ -34,7 +34,7 @@ class Input:
 
     name: str
     path: str | None
-    files: tuple[Place, ...]
+    files: tuple[Location, ...]
 
 
 def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource],
@@ -45,7 +45,7 @@ def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource]
     return [Input(name, paths[name], input_files(frames[name])) for name in names]
 
 
-def input_files(frame: DataFrame) -> tuple[Place, ...]:
+def input_files(frame: DataFrame) -> tuple[Location, ...]:
     """The files that a source reads now, as far as Spark knows any."""
     return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
 
