@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, BadArgument, UnsupportedType
 from weft.aggregates.component import Component, Lowered
-from weft.aggregates.literals import number, numbers, truth
+from weft.aggregates.literals import numbers, parse_number, truth
 from weft.aggregates.min_max import ORDERED, ordered
 from weft.aggregates.monoids import Monoid, bags
 
@@ -58,7 +58,7 @@ def lower_approximate(args: Args, only: str) -> Lowered:
     """percentile_approx(x, p[, accuracy]): the value of that rank, which Spark gives where it does not approximate."""
     arg = args[0] if args[0].type in TIMES else as_number(args[0])
     found, several = percentages("percentile_approx", args[1])
-    accuracy = number(args[2].sql) if len(args) > 2 else ACCURACY
+    accuracy = parse_number(args[2].sql) if len(args) > 2 else ACCURACY
     if accuracy is None or accuracy < 1:
         raise BadArgument("the accuracy of percentile_approx() must be a whole number above 0.", "Write 10000.")
     kind = "double" if arg.decimal else arg.type

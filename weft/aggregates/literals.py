@@ -15,7 +15,7 @@ LIST = re.compile(r"array\((.*)\)", re.IGNORECASE)
 COMMA = re.compile(r",\s*(?![^(]*\))")  # outside parentheses
 
 
-def number(sql: str) -> float | None:
+def parse_number(sql: str) -> float | None:
     """The number that a literal is."""
     found = next((match for form in FORMS if (match := form.fullmatch(sql.strip()))), None)
     return float(found[1]) if found else None
@@ -24,7 +24,7 @@ def number(sql: str) -> float | None:
 def numbers(sql: str) -> tuple[tuple[float, ...], bool]:
     """The numbers of a literal or of an array of literals, none where one is no number; and whether it is an array."""
     listed = LIST.fullmatch(sql.strip())
-    found = [number(part) for part in COMMA.split(listed[1])] if listed else [number(sql)]
+    found = [parse_number(part) for part in COMMA.split(listed[1])] if listed else [parse_number(sql)]
     known = tuple(value for value in found if value is not None)
     return known if len(known) == len(found) else (), listed is not None
 

@@ -6,7 +6,7 @@ from math import ceil, log
 
 from weft.aggregates.base import Aggregate, Argument, BadArgument
 from weft.aggregates.component import Component, Lowered
-from weft.aggregates.literals import number
+from weft.aggregates.literals import parse_number
 from weft.aggregates.min_max import ordered
 from weft.aggregates.monoids.bags import REGISTERS
 
@@ -16,7 +16,7 @@ LEAST, MOST = 4, 18  # bits of a register's number for which there are published
 
 def lower_approx_count_distinct(args: tuple[Argument, ...], only: str) -> Lowered:
     """approx_count_distinct(x[, relative standard deviation])."""
-    deviation = number(args[1].sql) if len(args) > 1 else DEVIATION
+    deviation = parse_number(args[1].sql) if len(args) > 1 else DEVIATION
     bits = ceil(2.0 * log(1.106 / deviation) / log(2.0)) if deviation and deviation > 0 else 0
     if not LEAST <= bits <= MOST:
         raise BadArgument("the deviation of approx_count_distinct() must be a number from 0.0022 to 0.39, written out.",

@@ -55,7 +55,7 @@ class Catalog:
                 yield self
                 return
             with transaction(self._connection, self.path):
-                refuse_newer(self.path, number(self._connection, "user_version"))
+                refuse_newer(self.path, read_pragma(self._connection, "user_version"))
                 yield self
 
     @contextmanager
@@ -111,7 +111,7 @@ def settle(connection: sqlite3.Connection, file: Path, wait: float) -> None:
         with transaction(connection, file, "BEGIN"):  # one state of the file, though another process may settle it now
             refuse_others(connection, file)
         write_ahead(connection, wait)
-        if number(connection, "user_version") != VERSION:
+        if read_pragma(connection, "user_version") != VERSION:
             with transaction(connection, file):
                 refuse_others(connection, file)  # another process may have been here since
                 migrate(connection)
@@ -119,8 +119,9 @@ def settle(connection: sqlite3.Connection, file: Path, wait: float) -> None:
 
 def refuse_others(connection: sqlite3.Connection, file: Path) -> None:
     """Raise an error for the file of another program or of a newer Weft; an empty file becomes a catalog."""
-    application = number(connection, "application_id")
-    version, tables = number(connection, "user_version"), connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+    application = read_pragma(connection, "application_id")
+    version = read_pragma(connection, "user_version")
+    tables = connection.execute("SELECT 1 FROM sqlite_master").fetchall()
     if application != APPLICATION and (application or version or tables):
         fail(file, "this is no catalog: another program keeps its data in it. Choose another store.")
     refuse_newer(file, version)
@@ -148,7 +149,7 @@ def write_ahead(connection: sqlite3.Connection, wait: float) -> None:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Take the steps that the file has not had."""
-    for step in MIGRATIONS[number(connection, "user_version"):]:
+    for step in MIGRATIONS[read_pragma(connection, "user_version"):]:
         for statement in step:
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -170,6 +171,6 @@ def transaction(connection: sqlite3.Connection, file: Path, begin: str = "BEGIN 
         raise
 
 
-def number(connection: sqlite3.Connection, pragma: str) -> int:
+def read_pragma(connection: sqlite3.Connection, pragma: str) -> int:
     """The value of a pragma."""
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

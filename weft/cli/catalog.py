@@ -156,8 +156,8 @@ def show_statistics(catalog: Catalog, _: bool) -> Shown:
         sizes = one.sizes
         hours = "–" if sizes.span is None else f"{sizes.span / 3.6e9:.3g}"
         table.add_row(one.source, one.predicate or "–", ", ".join(one.keys) or "(no keys)", one.origin.value,
-                      str(one.node or "–"), number(sizes.rows), number(sizes.keys), hours, number(sizes.slices),
-                      moment(one.taken))
+                      str(one.node or "–"), format_number(sizes.rows), format_number(sizes.keys), hours,
+                      format_number(sizes.slices), moment(one.taken))
     return Shown([statistics_dict(one) for one in found], (table,))
 
 
@@ -178,7 +178,7 @@ def show_plans(catalog: Catalog, _: bool) -> Shown:
     return Shown([asdict(one) for one in found], (table,))
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A count, or a dash where it is not known."""
     return "–" if value is None else f"{value:,.0f}"
 

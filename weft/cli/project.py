@@ -14,7 +14,7 @@ from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
 from weft.final.choose import EVERY, forced_pairs
 from weft.io.formats import find_member, is_remote, list_members, locate
-from weft.io.places import overlap, place_of
+from weft.io.places import location_of, overlap
 from weft.io.sinks import Sink, make_sink
 from weft.io.sources import SOURCES
 from weft.optimize.plan import find_optimizer
@@ -190,5 +190,5 @@ def is_files(format: str | None) -> bool:
 
 def keep_apart(source: ProjectSource, path: str | None, what: str = "sink") -> None:
     """Raises where a run would write over its own input, or read what it wrote."""
-    if path and is_files(source.format) and overlap(place_of(source.path), place_of(path)):
+    if path and is_files(source.format) and overlap(location_of(source.path), location_of(path)):
         raise ProjectError(f"the {what} '{path}' and source '{source.name}' overlap: write to another folder.")

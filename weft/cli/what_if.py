@@ -101,11 +101,11 @@ def estimate(question: Question, given: Given) -> Estimating:
     name = question.model or MODELS[0]
     if name not in MODELS:
         raise wrong("--model", f"there is no model '{name}'. {did_you_mean(name, MODELS)}")
-    refuse_others(question, name)
+    refuse_options(question, name)
     return paper(question, given) if name == "paper" else spark(question, given)
 
 
-def refuse_others(question: Question, name: str) -> None:
+def refuse_options(question: Question, name: str) -> None:
     """Refuses what the other model uses: it would change nothing, and the user thinks it does."""
     of_paper = {"--rate": question.rate, "--algorithm": question.algorithms or None}
     of_spark = {"--rows": question.rows, "--keys": question.keys, "--hours": question.hours}

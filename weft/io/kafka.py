@@ -17,7 +17,7 @@ from weft.io.answer_sink import Answers, AnswerSink
 from weft.io.arrivals import CORRUPT, quoted
 from weft.io.java import Py4JError, spark_reason
 from weft.io.row_source import RowSource
-from weft.io.schemas import schema_of
+from weft.io.schemas import parse_schema
 from weft.io.sinks.kafka import FACTS as SINK_FACTS
 from weft.io.sources.kafka import FACTS as SOURCE_FACTS
 
@@ -84,7 +84,7 @@ class Kafka(RowSource):
 
     def fields(self) -> StructType:
         """The schema that records have."""
-        fields = schema_of(self.topic, self.schema) if isinstance(self.schema, str) else self.schema
+        fields = parse_schema(self.topic, self.schema) if isinstance(self.schema, str) else self.schema
         if CORRUPT in (name.lower() for name in fields.names):
             raise SourceError(f"topic '{self.topic}' has a column '{CORRUPT}', which Weft needs: rename it.")
         return fields

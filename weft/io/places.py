@@ -25,7 +25,7 @@ class Location:
     parts: tuple[str, ...]
 
 
-def place_of(path: str) -> Location:
+def location_of(path: str) -> Location:
     """The place of a path or URI as the user spells it, with links resolved where it is local."""
     if not is_remote(path):
         return local(path)
@@ -37,9 +37,9 @@ def place_of(path: str) -> Location:
     return Location(SAME.get(name, name), host, split(posixpath.normpath("/" + inner)))
 
 
-def place_of_uri(uri: str) -> Location:
+def location_of_uri(uri: str) -> Location:
     """The place of a file as Spark lists it, which writes signs in a name as a URI has them."""
-    return place_of(unquote(uri))
+    return location_of(unquote(uri))
 
 
 def local(path: str) -> Location:

@@ -9,7 +9,7 @@ from weft.errors import SourceError
 from weft.io.java import spark_reason
 
 
-def schema_of(name: str, text: str) -> StructType:
+def parse_schema(name: str, text: str) -> StructType:
     """The columns that a text such as `ts timestamp, price double` names."""
     try:
         found = StructType.fromDDL(text)

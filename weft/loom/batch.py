@@ -56,7 +56,7 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
     parts, read = from_kept(plan, watch, tell) if incremental else (build_parts(plan.stages, context.slices, watch), ())
     report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell)
     if observer and context.store:
-        keep_sizes(context.store, observer)
+        keep_run_sizes(context.store, observer)
     return Results(parts.values(), report, read, context.checker.settings.pinned())
 
 
@@ -73,7 +73,7 @@ def from_kept(plan: Plan, watch: Watching, tell: Progress) -> tuple[Parts, tuple
         return build_parts(plan.stages, reader.slices, watch), reader.report
 
 
-def keep_sizes(store: Store, observer: SizeObserver) -> None:
+def keep_run_sizes(store: Store, observer: SizeObserver) -> None:
     """Put what a run found out into the store."""
     try:
         store.keep_run(observer.sizes())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import PlanError, SourceError
 from weft.io.arrivals import StreamInput, refuse_own
 from weft.io.sources import Files, RowSource, spell_source
-from weft.io.sources.open import open_source, place_of
+from weft.io.sources.open import describe_origin, open_source
 from weft.spark.bind.check import Checker
 from weft.spark.bind.listings import Listings
 from weft.spark.bind.schema import schema_of
@@ -80,7 +80,7 @@ class Sources:
         frame, arriving = open_source(self._spark, name, origin, schema)
         refuse_own(name, frame.columns)
         known = schema_of(name, frame, time, is_on(self._spark, "spark.sql.caseSensitive"))
-        return Source(name, known, origin, StreamInput(name, arriving, watermark, place_of(origin))), frame
+        return Source(name, known, origin, StreamInput(name, arriving, watermark, describe_origin(origin))), frame
 
     def put(self, source: Source, frame: DataFrame) -> None:
         """Make a source known under its name, instead of one that has it already."""

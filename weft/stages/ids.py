@@ -38,11 +38,11 @@ def slices_node(stage: PartialStage, source: str, identity: Identity) -> Node[Pa
 def final_node(stage: FinalStage, id: str) -> Node[FinalStage]:
     """A tree over slices; it holds a fold for each of its windows and components."""
     windows = [list(astuple(window)) for window in stage.windows]
-    folds = [digest(id, window, meaning_of(component)) for window in windows for component in stage.components]
+    folds = [digest(id, window, component_meaning(component)) for window in windows for component in stage.components]
     return Node(digest("final", id, windows, stage.ansi), stage, (id,), tuple(dict.fromkeys(folds)))
 
 
-def meaning_of(component: Component) -> list:
+def component_meaning(component: Component) -> list:
     """What a component is, however its arguments are spelled."""
     return [component.monoid.name, component.meanings or component.columns, component.type, component.fields,
             component.parameters]
@@ -51,7 +51,7 @@ def meaning_of(component: Component) -> list:
 def answer_node(stage: AnswerStage, slices: PartialStage, id: str, identity: Identity) -> Node[AnswerStage]:
     """A projection of a tree's answers; it holds its queries."""
     texts = [identity(slices.source, predicate) if predicate else None for predicate in slices.predicates]
-    components = [meaning_of(component) for component in stage.components]
+    components = [component_meaning(component) for component in stage.components]
     outputs = [list(astuple(output)) for output in stage.outputs]
     queries = tuple(digest(asked.name, list(astuple(asked.window)), texts[asked.predicate]) for asked in stage.queries)
     own = digest("answer", id, stage.calls, components, stage.having, outputs, stage.window)

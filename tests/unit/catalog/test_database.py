@@ -253,7 +253,7 @@ def test_many_processes_may_make_the_same_catalog(tmp_path):
 
 def test_a_catalog_that_another_makes_while_it_is_looked_at_is_not_taken_for_a_stranger_s(tmp_path, monkeypatch):
     """Half of what is looked at would be from before the other's transaction, and half from after it."""
-    path, real, others = tmp_path / "catalog.db", database.number, []
+    path, real, others = tmp_path / "catalog.db", database.read_pragma, []
 
     def number(connection, pragma):
         found = real(connection, pragma)
@@ -263,7 +263,7 @@ def test_a_catalog_that_another_makes_while_it_is_looked_at_is_not_taken_for_a_s
             others[0].join(0.5)  # it may have to wait for the one that looks
         return found
 
-    monkeypatch.setattr(database, "number", number)
+    monkeypatch.setattr(database, "read_pragma", number)
     with open_catalog(path) as catalog:
         others[0].join()
         assert catalog.rows("PRAGMA user_version") == [(VERSION,)]

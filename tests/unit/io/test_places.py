@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.io.places import is_at_or_above, overlap, place_of, place_of_uri, reads
+from weft.io.places import is_at_or_above, location_of, location_of_uri, overlap, reads
 
 SAME = [
     ("/data/x", "file:/data/x"),
@@ -28,26 +28,27 @@ APART = [
 
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_one_place_under_two_names(a, b):
-    assert is_at_or_above(place_of(a), place_of(b)) and is_at_or_above(place_of(b), place_of(a))
-    assert overlap(place_of(a), place_of(f"{b.rstrip('/.')}/deeper")) and overlap(place_of(a + "/deeper"), place_of(b))
-    assert not is_at_or_above(place_of(a + "/deeper"), place_of(b))
+    assert is_at_or_above(location_of(a), location_of(b)) and is_at_or_above(location_of(b), location_of(a))
+    assert overlap(location_of(a), location_of(f"{b.rstrip('/.')}/deeper"))
+    assert overlap(location_of(a + "/deeper"), location_of(b))
+    assert not is_at_or_above(location_of(a + "/deeper"), location_of(b))
 
 
 @pytest.mark.parametrize(("a", "b"), APART)
 def test_places_that_have_nothing_in_common(a, b):
-    assert not overlap(place_of(a), place_of(b)) and not overlap(place_of(b), place_of(a))
+    assert not overlap(location_of(a), location_of(b)) and not overlap(location_of(b), location_of(a))
 
 
 def test_links_lead_to_one_place(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there")
-    assert place_of(str(tmp_path / "link" / "new")) == place_of(f"file:{tmp_path}/there/new")
+    assert location_of(str(tmp_path / "link" / "new")) == location_of(f"file:{tmp_path}/there/new")
 
 
 def test_a_file_that_spark_lists_has_its_signs_spelled_out():
-    assert place_of_uri("file:///a%20b/c%25.csv") == place_of("/a b/c%.csv")
+    assert location_of_uri("file:///a%20b/c%25.csv") == location_of("/a b/c%.csv")
 
 
 @pytest.mark.parametrize(("below", "read"), [("out/q", True), ("_out/q", False), ("out/.q", False), ("_y=1/q", True)])
 def test_hidden_folders_are_not_read(below, read):
-    assert reads(place_of("/data"), place_of(f"/data/{below}")) is read
+    assert reads(location_of("/data"), location_of(f"/data/{below}")) is read

@@ -11,7 +11,7 @@ from weft.errors import RunError, StreamWarning
 from weft.io.kafka import Kafka, KafkaSink
 from weft.io.sinks import Sink, stream_sink
 from weft.io.sources import Files
-from weft.io.sources.open import place_of as source_place
+from weft.io.sources.open import describe_origin as source_place
 from weft.io.sources.rate import Rate
 from weft.io.sources.socket import Socket
 from weft.spark.session.settings import SETTINGS

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from weft.errors import SourceError
 from weft.io.arrivals import DELAY
 from weft.io.row_source import RowSource
-from weft.io.schemas import schema_of
+from weft.io.schemas import parse_schema
 from weft.io.sources.files import Files
 
 # What reads a source as a stream.
@@ -20,7 +20,7 @@ Reader = Callable[[SparkSession], DataFrame]
 def open_source(spark: SparkSession, name: str, data: Any, schema: str | None = None) -> tuple[DataFrame, Reader]:
     """What a user gave as a source, as rows that a query can be checked against, and what reads it as a stream."""
     if isinstance(data, Files):
-        frame = data.read(spark, schema_of(name, schema) if schema else None)
+        frame = data.read(spark, parse_schema(name, schema) if schema else None)
         return frame, lambda session: data.stream(session, frame.schema)
     if isinstance(data, RowSource):
         return read_rows(spark, name, data), lambda session: read_stream(session, name, data)
@@ -66,6 +66,6 @@ def require_stream(name: str, frame: DataFrame) -> DataFrame:
     return frame
 
 
-def place_of(data: Any) -> str | None:
+def describe_origin(data: Any) -> str | None:
     """Where the rows of a source lie, in words that are the same at each start; None where that is not known."""
     return data.location() if isinstance(data, RowSource) else None

@@ -25,13 +25,13 @@ class Socket(RowSource):
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """The lines from now on."""
         from weft.io.kafka import parse_records
-        from weft.io.schemas import schema_of
+        from weft.io.schemas import parse_schema
 
         host, _, port = self.place.rpartition(":")
         if not host or not port.isdigit():
             raise SourceError(f"'{self.place}' is no host and port: write localhost:9999.")
         lines = spark.readStream.format("socket").options(**self.options, host=host, port=port).load()
-        return parse_records(lines, schema_of(self.place, self.schema))
+        return parse_records(lines, parse_schema(self.place, self.schema))
 
     def location(self) -> str:
         """The host and port."""

@@ -150,7 +150,7 @@ class Checker:
             said = spark_error(query, error).reason
             reason = f"rows of one time are ordered by all columns, and Spark cannot sort '{query.source}' so: {said}"
             hint = "Register a source that has only the columns you need."
-            raise RefusedError(query.name, reason, place=place_of(query.text, "ROWS"), hint=hint) from error
+            raise RefusedError(query.name, reason, place=find_place(query.text, "ROWS"), hint=hint) from error
         self._sortable.add(query.source)
 
     def _analyse(self, parsed: Parsed) -> Names:
@@ -208,7 +208,7 @@ def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
     guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
     args = tuple(Argument(a, types[a]) for a in call.args)
-    place = place_of(query.text, *(name.split()[0] for name in aggregate.names))
+    place = find_place(query.text, *(name.split()[0] for name in aggregate.names))
     try:
         lowered, guarded = aggregate.lower(args, only), aggregate.lower(args, guard)
     except BadArgument as error:
@@ -255,7 +255,7 @@ def refuse_large(bound: BoundQuery, found: Statistics | None, most: int) -> None
             reason = (f"{component} keeps every value, and a key has {held:,.0f} rows on average: the bound is "
                       f"{most:,} (max_bag_values).")
             hint = "Group by more keys, filter rows, or make the Loom with a higher max_bag_values."
-            raise RefusedError(name, reason, place=place_of(bound.query.text, *BAG_WORDS), hint=hint)
+            raise RefusedError(name, reason, place=find_place(bound.query.text, *BAG_WORDS), hint=hint)
 
 
 def refuse_collations(query: Query, types: dict[str, str]) -> None:
@@ -265,12 +265,12 @@ def refuse_collations(query: Query, types: dict[str, str]) -> None:
             raise RefusedError(
                 query.name,
                 f"grouping by {key} of type {types[key]} does not run in Weft yet.",
-                place=place_of(query.text, *re.findall(r"\w+", key)[-1:]),
+                place=find_place(query.text, *re.findall(r"\w+", key)[-1:]),
                 hint=f"Group by collate({key}, 'UTF8_BINARY') if bytes may decide.",
             )
 
 
-def place_of(text: str, *words: str) -> Place | None:
+def find_place(text: str, *words: str) -> Place | None:
     """Where one of the words first stands in the text."""
     either = "|".join(re.escape(word) for word in words)
     found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", text, re.IGNORECASE) if words else None
@@ -287,5 +287,5 @@ def spark_error(query: Query, error: PySparkException) -> CheckError:
     message = str(error).strip().splitlines()[0]
     # Spark's position is one in the text that Weft gave it, not in the user's.
     sentence = re.sub(r"\s*SQLSTATE: \w+|;? line \d+ pos \d+", "", message).rstrip(" ;:.") + "."
-    place = place_of(query.text, word[0]) if word else None
+    place = find_place(query.text, word[0]) if word else None
     return CheckError(query.name, sentence.replace(SOURCE, query.source), place=place)

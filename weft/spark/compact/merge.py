@@ -85,7 +85,7 @@ def merge_by_spark(spark: SparkSession, format: str, paths: Sequence[str], targe
     if sum(count_rows(path, format) for path in made) != sum(count_rows(path, format) for path in paths):
         raise RunError(f"Spark wrote fewer or more rows than it read of '{os.path.dirname(paths[0])}'; nothing was "
                        "changed.")
-    if len({schema_of(path, format) for path in (*paths, *made)}) > 1:
+    if len({describe_columns(path, format) for path in (*paths, *made)}) > 1:
         raise RunError(f"'{os.path.dirname(paths[0])}' holds files with other columns or types than the rest.")
     for path in made:
         with open(path, "rb") as written:
@@ -107,7 +107,7 @@ def count_rows(path: str, format: str) -> int:
     return pq.read_metadata(path).num_rows if format == "parquet" else orc.ORCFile(path).nrows
 
 
-def schema_of(path: str, format: str) -> str:
+def describe_columns(path: str, format: str) -> str:
     """The columns and types of a file as a text; whether they may be null does not count."""
     if format == "orc":
         return str([(field.name, str(field.type)) for field in orc.ORCFile(path).schema])

@@ -46,7 +46,7 @@ class Checkpoint:
             around: StreamEnvironment, identity: Identity) -> Checkpoint:
         """The page of a stream that starts."""
         return Checkpoint(uuid4().hex, partitions, plan.optimizer,
-                          {b.query.name: meaning_of(b.query, identity) for b in plan.queries}, delays,
+                          {b.query.name: query_meaning(b.query, identity) for b in plan.queries}, delays,
                           [nest_scan(scan) for scan in plan.scans],
                           {scan.root.id: state_of(scan, spread_buckets(scan, partitions)) for scan in stages.scans},
                           around)
@@ -59,7 +59,7 @@ class Checkpoint:
     def require_same(self, path: str, workload: Sequence[BoundQuery], delays: Mapping[str, int],
                      identity: Identity) -> None:
         """Raises where the queries or watermarks are not those of the checkpoint, and says what to do."""
-        asked = {bound.query.name: meaning_of(bound.query, identity) for bound in workload}
+        asked = {bound.query.name: query_meaning(bound.query, identity) for bound in workload}
         new, gone = [n for n in asked if n not in self.queries], [n for n in self.queries if n not in asked]
         changed = [name for name, text in asked.items() if self.queries.get(name, text) != text]
         waits = [name for name, delay in delays.items() if self.delays.get(name, delay) != delay]
@@ -91,16 +91,16 @@ class Checkpoint:
                            f"types, and its state cannot be read by this one: start with a new checkpoint.")
 
 
-def meaning_of(query: Query, identity: Identity) -> str:
+def query_meaning(query: Query, identity: Identity) -> str:
     """A digest of what a query asks for, however it is written."""
     form = partial(identity, query.source)
     calls = [(call.function, [form(arg) for arg in call.args], form(call.filter or "true")) for call in query.calls]
     outputs = [(form(output.sql), output.name) for output in query.outputs]
-    return digest((query.source, query.window, form(query.time), form(query.where or "true"),
+    return digest_value((query.source, query.window, form(query.time), form(query.where or "true"),
                    [form(key) for key in query.keys], calls, outputs, form(query.having or "true")))
 
 
-def digest(value: object) -> str:
+def digest_value(value: object) -> str:
     """A short text for a value that is printed the same each time."""
     return sha256(repr(value).encode()).hexdigest()[:32]
 
@@ -133,7 +133,7 @@ def state_of(scan: StageGraph, buckets: Mapping[str, Sequence[int]]) -> ScanStat
         "buckets": list(buckets.get(node.id, ())),
         "columns": list(node.holds),
         "windows": sorted({list_window(w) for tree in scan.trees(node.id) for w in tree.stage.windows}),
-        "types": digest([(c.monoid.name, c.type, c.fields, c.parameters) for c in node.stage.components]),
+        "types": digest_value([(c.monoid.name, c.type, c.fields, c.parameters) for c in node.stage.components]),
     } for node in groupings_asked(scan)}}
 
 

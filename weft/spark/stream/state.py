@@ -121,7 +121,7 @@ def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch]], keys: dict[str,
     sent: list[Sent] = []
     page = TableBytes()
     for part, batch in answers:
-        count_answers(counts, part, batch, keys[part], part in numbered)
+        add_counts(counts, part, batch, keys[part], part in numbered)
         page.add(batch)
         sent.append((part, None, None, None))
         if page.size > FRAME:
@@ -132,7 +132,7 @@ def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch]], keys: dict[str,
         yield to_frame(sent, page)
 
 
-def count_answers(counts: dict[tuple[str, int, int], int], part: str, batch: pa.RecordBatch, keys: int,
+def add_counts(counts: dict[tuple[str, int, int], int], part: str, batch: pa.RecordBatch, keys: int,
                   numbered: bool) -> None:
     """Add the answers of a batch to those of their window and predicate."""
     window = batch.column(0).to_numpy()

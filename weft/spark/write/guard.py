@@ -13,7 +13,7 @@ from weft.catalog.store import Store
 from weft.errors import RunError
 from weft.io.answer_sink import AnswerSink, SinkFacts
 from weft.io.files import list_entries, open_filesystem, read_json, write_json
-from weft.io.places import Location, is_at_or_above, overlap, place_of, place_of_uri, reads
+from weft.io.places import Location, is_at_or_above, location_of, location_of_uri, overlap, reads
 from weft.io.row_source import RowSource
 from weft.io.sinks import FolderSink
 from weft.io.writable import refuse_unwritable
@@ -47,7 +47,7 @@ def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource]
 
 def input_files(frame: DataFrame) -> tuple[Location, ...]:
     """The files that a source reads now, as far as Spark knows any."""
-    return () if frame.isStreaming else tuple(map(place_of_uri, frame.inputFiles()))
+    return () if frame.isStreaming else tuple(map(location_of_uri, frame.inputFiles()))
 
 
 def guard_run(spark: SparkSession, sink: AnswerSink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
@@ -131,21 +131,21 @@ def require_names(names: Iterable[str]) -> None:
 
 def require_apart(what: str, folder: str, inputs: Iterable[Input], others: Mapping[str, str | None]) -> None:
     """Raise where a folder that is written is, holds or lies in a source or another folder."""
-    place = place_of(folder)
+    place = location_of(folder)
     for source in inputs:
         if source.path is not None:
-            read = place_of(source.path)
+            read = location_of(source.path)
             if is_at_or_above(place, read) or reads(read, place):
                 raise RunError(f"{what} '{folder}', which overlaps source '{source.name}' ('{source.path}'): choose "
                                "another folder.")
     for name, path in others.items():
-        if path is not None and overlap(place, place_of(path)):
+        if path is not None and overlap(place, location_of(path)):
             raise RunError(f"{what} '{folder}', which overlaps {name} ('{path}'): choose another folder.")
 
 
 def refuse_files(sink: str, names: Iterable[str], inputs: Iterable[Input]) -> None:
     """Raise where a file that is read lies in a query's folder, whatever links lead there."""
-    root, wanted = place_of(sink), set(names)
+    root, wanted = location_of(sink), set(names)
     for source in inputs:
         for file in source.files:
             below = file.parts[len(root.parts):]
@@ -157,14 +157,14 @@ def refuse_files(sink: str, names: Iterable[str], inputs: Iterable[Input]) -> No
 def refuse_read(paths: Mapping[str, str], inputs: Iterable[Input]) -> None:
     """Raise where a file that is read is, or lies in, what would be written, whatever links lead there."""
     for (path, name), source in product(paths.items(), inputs):
-        if any(is_at_or_above(place_of(path), file) for file in source.files):
+        if any(is_at_or_above(location_of(path), file) for file in source.files):
             raise RunError(f"query '{name}' would be written to '{path}', where source '{source.name}' reads: choose "
                            "another sink.")
 
 
 def refuse_letters(checkpoint: str, letters: str) -> None:
     """Raise where dead letters would lie among what Spark keeps in a checkpoint."""
-    page, place = place_of(checkpoint), place_of(letters)
+    page, place = location_of(checkpoint), location_of(letters)
     below = place.parts[len(page.parts):]
     if is_at_or_above(place, page) or (is_at_or_above(page, place) and below[0].startswith("scan-")):
         raise RunError(f"dead letters would be written to '{letters}', among the files of the checkpoint "
@@ -184,7 +184,7 @@ def require_folder(files: fs.FileSystem, root: str, path: str) -> None:
 
 def claim_letters(checkpoint: str, letters: str, identity: str, new: bool) -> None:
     """Mark a folder of dead letters as a stream's, or raise where it is another's: their files have the same names."""
-    if is_at_or_above(place_of(checkpoint), place_of(letters)):
+    if is_at_or_above(location_of(checkpoint), location_of(letters)):
         return
     files, root = open_filesystem(letters)
     try:
