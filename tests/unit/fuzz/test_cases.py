@@ -129,7 +129,7 @@ def test_a_case_that_cannot_be_set_up_for_that_reason_is_counted_and_others_rais
     def fail(*_: object) -> None:
         raise BUSY
 
-    monkeypatch.setattr(check, "judged", fail)
+    monkeypatch.setattr(check, "judge_case", fail)
     assert [(v.queries, v.outcome) for v in check.check(None, case)] == [((0, 1), TROUBLE)]
     monkeypatch.setattr(check, "BUSY", re.compile("something else"))
     with pytest.raises(OSError, match="CANNOT_OPEN_SOCKET"):
