@@ -55,7 +55,7 @@ class StreamEnvironment:
             raise RunError(f"{told}: event times that are texts or dates would be other moments. Set {ZONE} "
                            f"{AS_IT_WAS}")
         warn(StreamWarning(f"{told}: from here on expressions such as date_trunc and hour read times in the new one."),
-             stacklevel=6)  # the caller of loom.start
+             stacklevel=7)  # the caller of loom.start or plan.start
 
 
 def find_environment(spark: SparkSession, arrivals: Iterable[StreamInput], sink: AnswerSink) -> StreamEnvironment:
