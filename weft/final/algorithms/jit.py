@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from pickle import UnpicklingError
 from typing import Any
 
 MISSING = "it needs numba: install weft-spark[jit] on every worker"
@@ -29,7 +30,12 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
             self._compiled = compile_kernel(self.python, self.parts)
-        return self._compiled(*arguments)
+        try:
+            return self._compiled(*arguments)
+        except (ImportError, AttributeError, EOFError, UnpicklingError):
+            # What another version of Weft kept on disk may name things that this one does not have.
+            self._compiled = compile_anew(self.python)
+            return self._compiled(*arguments)
 
 
 def compile_kernel(python: Callable[..., Any], parts: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
@@ -45,3 +51,11 @@ def compile_kernel(python: Callable[..., Any], parts: tuple[Callable[..., Any], 
         return njit(cache=True)(python)
     except RuntimeError:  # neither the package nor HOME nor NUMBA_CACHE_DIR can be written
         return njit(python)
+
+
+def compile_anew(python: Callable[..., Any]) -> Callable[..., Any]:
+    """The compiled function, whatever is kept on disk; its parts are known to numba."""
+    from numba import njit
+
+    compiled: Callable[..., Any] = njit(python)
+    return compiled
