@@ -16,6 +16,7 @@ from weft.model.stages import AnswerStage
 from weft.stages.build import value_column
 from weft.stages.project.coercion import Exact, NotCoveredError
 from weft.stages.project.compiler import Compiler
+from weft.stages.project.decimals import Scaled
 
 # The names in Spark's JSON that differ from those of simpleString.
 SIMPLE = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -60,8 +61,8 @@ def _compile(stage: AnswerStage, key_types: Sequence[str], time_type: str, ansi:
 
 
 def require_value(node: Node, sql: str) -> Node:
-    """A node that has values: no bare decimal literal or NULL."""
-    if isinstance(node, Exact) or node.kind == "void":
+    """A node that has values of its own: no decimal made of literals, and no bare NULL."""
+    if isinstance(node, Exact | Scaled) or node.kind == "void":
         raise NotCoveredError(f"'{sql}' of type {node.kind}")
     return node
 

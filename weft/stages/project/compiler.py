@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -16,6 +17,7 @@ from weft.final.project.vector import DTYPES
 from weft.sql.dialect import VERBATIM
 from weft.sql.precedence import as_spark_groups
 from weft.stages.project.coercion import NotCoveredError
+from weft.stages.project.decimals import Scaled
 from weft.stages.project.functions import FUNCTION_BUILDERS
 from weft.stages.project.operators import OPERATOR_BUILDERS
 
@@ -68,7 +70,9 @@ class Compiler:
 
 def sound(node: Node) -> bool:
     """Whether a node reads answers, or is a constant that raises no error."""
+    node = node.units if isinstance(node, Scaled) else node
     if node.kind not in DTYPES or any(isinstance(part, READS) for part in walk(node)):
         return True
-    errors = AnswerScope(Projection((), None, ()), AnswerColumns(0, {})).read(node).errors
+    with np.errstate(all="ignore"):
+        errors = AnswerScope(Projection((), None, ()), AnswerColumns(0, {})).read(node).errors
     return errors is None or not errors.any()

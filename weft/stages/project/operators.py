@@ -24,6 +24,7 @@ from weft.stages.project.coercion import (
     require_numbers,
     truth,
 )
+from weft.stages.project.decimals import are_decimals, decimal_arithmetic, decimal_compare
 
 if TYPE_CHECKING:
     from weft.stages.project.compiler import Compiler
@@ -81,6 +82,8 @@ def negate(compiler: Compiler, tree: exp.Neg) -> Node:
 def arithmetic(compiler: Compiler, tree: exp.Binary) -> Node:
     """+, - and *."""
     parts = compiler.nodes((tree.this, tree.expression))
+    if are_decimals(parts):
+        return decimal_arithmetic(ARITHMETIC[type(tree)], parts)
     kind = require_numbers(parts, ARITHMETIC[type(tree)])
     if compiler.ansi and kind in INTEGRAL and sum(isinstance(n, Literal) for part in parts for n in walk(part)) > 1:
         raise NotCoveredError("several integer constants, which Spark computes first and may find too large")
@@ -103,6 +106,8 @@ def comparison(compiler: Compiler, tree: exp.Binary) -> Node:
 
 def compare(sign: str, one: Node, other: Node) -> Node:
     """A comparison in the common kind of its operands."""
+    if are_decimals((one, other)):
+        return decimal_compare(sign, (one, other))
     kind = common((one, other), sign)
     return Compare("boolean", sign, coerce(one, kind), coerce(other, kind))
 
