@@ -52,9 +52,8 @@ def fold_columns(stage: FinalStage, columns: Sequence[pa.Array], folding: Foldin
 
 @dataclass(frozen=True)
 class FoldedWindow:
-    """Answers of a window, under a predicate if there are several: row i of them is of the key of slice `slices[i]` as
-    it was received, and `lanes` are their values by the places of the components. A count that is left out equals `rows`.
-    """
+    """Answers of a window, under a predicate if there are several: row i is of the key of slice `slices[i]` as it was
+    received; `lanes` are their values by the places of the components, and a count that is left out equals `rows`."""
 
     predicate: int | None
     answers: WindowAnswers

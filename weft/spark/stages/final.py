@@ -26,7 +26,7 @@ def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> Data
 
 
 def send_slices(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
-    """The slices as workers take them: keys, slice start, marks and the columns that are read; a key is in one place."""
+    """The slices as workers take them: keys, start, marks and the columns that are read; a key lies in one place."""
     read = (F.col(stage.place[column]).alias(f"c{i}") for i, column in enumerate(columns_read(final)))
     sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
     return partition_by_key(sent, stage.key_names)
