@@ -1,0 +1,37 @@
+"""What every way to drop is: which share of each stream is kept, and what a plan then takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.cost.joins.left_deep import PlanLoad
+
+Keep = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What a plan takes and gives behind its drop boxes."""
+
+    utilisation: float
+    output: float
+
+
+@dataclass(frozen=True)
+class DropBoxes:
+    """A way to drop rows of a plan that takes more than there is.
+
+    `choose` gives the kept share of each stream, in the order of the plan, that uses exactly the whole machine;
+    `reduce`, what the plan takes and gives with any shares. `carried` says that the boxes of a part of a plan stay
+    where they are when the part grows (004 §5.2); else only the whole plan has boxes.
+    """
+
+    name: str
+    about: str
+    paper: str
+    windows: str
+    shed_by: str
+    choose: Callable[[PlanLoad], Keep]
+    reduce: Callable[[PlanLoad, Sequence[float]], Reduced]
+    carried: bool = True
