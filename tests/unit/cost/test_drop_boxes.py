@@ -85,6 +85,7 @@ def test_with_windows_of_time_too_the_cheapest_plan_may_be_the_wrong_one():
 @pytest.mark.parametrize("boxes", DROP_BOXES, ids=lambda boxes: boxes.name)
 def test_the_contract_of_drop_boxes(boxes):
     @given(problems(kinds=((boxes.windows, boxes.shed_by),)))
+    @settings(max_examples=40)
     def check(problem):
         assert find_drop_boxes(problem) is boxes
         for order in orders(problem):
@@ -107,6 +108,7 @@ def test_every_kind_of_problem_has_drop_boxes_or_a_sentence():
 
 
 @given(problems(kinds=((ROW_COUNT, BY_ROWS),), most=4))
+@settings(max_examples=40)
 def test_no_other_shares_of_a_knapsack_give_more(problem):
     """The optimum of one linear constraint lies where at most one share is neither 0 nor 1."""
     for order in orders(problem):
@@ -128,6 +130,7 @@ def corner_outputs(taken, given_):
 
 
 @given(problems(kinds=((TIME, BY_ROWS),)))
+@settings(max_examples=40)
 def test_the_geometric_program_is_solved(problem):
     """KKT, which suffices since the program is convex in log x: thinned streams have equal parts of the load, and no
     whole one has more."""
@@ -152,7 +155,7 @@ def load_parts(load, keep):
 
 
 @given(problems(kinds=((TIME, BY_ROWS),)), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_no_shares_nearby_give_more(problem, chance: random.Random):
     """Without KKT: other shares, brought back to what the machine can do, give no more."""
     order = next(orders(problem))
@@ -167,6 +170,7 @@ def test_no_shares_nearby_give_more(problem, chance: random.Random):
 
 
 @given(problems(kinds=((TIME, BY_ROWS),)))
+@settings(max_examples=40)
 def test_dropping_by_keys_gives_at_least_as_much_as_by_rows(problem):
     """Π_{i≤k} x_i ≥ Πx for every result, so shares x that fit have Πx ≤ 1 / C, and 1 / C is the share of keys."""
     by_keys = JoinProblem(problem.streams, problem.predicates, problem.cost, TIME, BY_KEYS, problem.capacity)

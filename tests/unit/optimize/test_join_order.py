@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +32,7 @@ def test_the_contract(optimizer):
     """An order of all streams; shares that are shares; a machine that is not overrun; never more than comes in."""
 
     @given(problems())
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     def check(problem):
         plan = optimizer.choose(problem)
         assert plan.order in list(orders(problem))
@@ -47,7 +48,7 @@ def test_the_contract(optimizer):
 @EVERY
 def test_exact_where_a_plan_is_feasible_and_never_better_than_the_best(optimizer):
     @given(problems())
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     def check(problem):
         best, found = exhaustive.choose(problem), optimizer.choose(problem)
         assert found.objective <= best.objective * NEAR
@@ -60,7 +61,7 @@ def test_exact_where_a_plan_is_feasible_and_never_better_than_the_best(optimizer
 
 
 @given(problems())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_exhaustive_takes_the_best_of_all(problem):
     plans = [estimate(problem, order) for order in orders(problem)]
     best = exhaustive.choose(problem)
@@ -72,7 +73,7 @@ def test_exhaustive_takes_the_best_of_all(problem):
 
 
 @given(problems())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_retuned_boxes_are_never_worse(problem):
     retuned = find_join_optimizer("dynamic_programming:retuned").choose(problem)
     plain = dynamic_programming.choose(problem)
@@ -106,7 +107,7 @@ def chain(size: int) -> JoinProblem:
     """So many streams, each joined with the one before."""
     names = [f"s{number}" for number in range(size)]
     streams = tuple(InputStream(name, 10 + number, 10) for number, name in enumerate(names))
-    predicates = tuple(JoinPredicate(a, b, 0.05) for a, b in zip(names, names[1:], strict=False))
+    predicates = tuple(JoinPredicate(a, b, 0.05) for a, b in pairwise(names))
     return replace(example_1(1), streams=streams, predicates=predicates)
 
 

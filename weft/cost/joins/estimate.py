@@ -50,6 +50,11 @@ def estimate(problem: JoinProblem, order: Order, keep: tuple[float, ...] | None 
     return JoinPlan(order, keep, load.tuples, load.utilisation, behind.utilisation, behind.output)
 
 
+def result_rates(problem: JoinProblem, plan: JoinPlan) -> tuple[float, ...]:
+    """Rows a second of the first 1, 2, … streams of a plan joined, behind its drop boxes."""
+    return tuple(find_drop_boxes(problem).results(load_of(problem, plan.order), plan.keep))
+
+
 def countable(load: PlanLoad) -> PlanLoad:
     """The load, unless its numbers are beyond what doubles hold."""
     if not (isfinite(load.utilisation) and isfinite(load.output)):

@@ -30,11 +30,17 @@ def find_join_optimizer(name: str) -> JoinOptimizer:
 
 def choose_order(optimizer: JoinOptimizer, problem: JoinProblem) -> JoinPlan:
     """The optimizer's plan, if it takes so many streams."""
+    require_few(optimizer, problem)
+    return optimizer.choose(problem)
+
+
+def require_few(optimizer: JoinOptimizer, problem: JoinProblem) -> None:
+    """Refuses more streams than the optimizer can plan."""
     if len(problem.streams) > optimizer.most:
         others = [o.name for o in JOIN_OPTIMIZERS if o.most >= len(problem.streams)]
         hint = f"use {others[0]}." if others else "join fewer streams."
         raise PlanError(f"{optimizer.title} takes at most {optimizer.most} streams, not {len(problem.streams)}: {hint}")
-    return optimizer.choose(problem)
 
 
-__all__ = ["EVERY_JOIN_OPTIMIZER", "JOIN_OPTIMIZERS", "JoinOptimizer", "choose_order", "find_join_optimizer"]
+__all__ = ["EVERY_JOIN_OPTIMIZER", "JOIN_OPTIMIZERS", "JoinOptimizer", "choose_order", "find_join_optimizer",
+           "require_few"]

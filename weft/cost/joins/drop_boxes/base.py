@@ -23,8 +23,8 @@ class DropBoxes:
     """A way to drop rows of a plan that takes more than there is.
 
     `choose` gives the kept share of each stream, in the order of the plan, that uses exactly the whole machine;
-    `reduce`, what the plan takes and gives with any shares. `carried` says that the boxes of a part of a plan stay
-    where they are when the part grows (004 §5.2); else only the whole plan has boxes.
+    `results`, the rates of the first 1, 2, … streams joined with any shares. `carried` says that the boxes of a part of
+    a plan stay where they are when the part grows (004 §5.2); else only the whole plan has boxes.
     """
 
     name: str
@@ -33,5 +33,11 @@ class DropBoxes:
     windows: str
     shed_by: str
     choose: Callable[[PlanLoad], Keep]
-    reduce: Callable[[PlanLoad, Sequence[float]], Reduced]
+    results: Callable[[PlanLoad, Sequence[float]], Sequence[float]]
     carried: bool = True
+
+    def reduce(self, load: PlanLoad, keep: Sequence[float]) -> Reduced:
+        """What a plan takes and gives with these shares."""
+        rates = self.results(load, keep)
+        taken = sum(a * x for a, x in zip(load.own, keep, strict=True))
+        return Reduced(taken + sum(a * rate for a, rate in zip(load.per_row, rates, strict=True)), rates[-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost.joins.drop_boxes.base import DropBoxes, Keep, Reduced
+from weft.cost.joins.drop_boxes.base import DropBoxes, Keep
 from weft.cost.joins.left_deep import PlanLoad
 from weft.cost.joins.problem import BY_KEYS
 from weft.model.window import TIME
@@ -20,13 +20,13 @@ def choose(load: PlanLoad) -> Keep:
     return (min(1.0, 1 / load.utilisation),) * len(load.own)
 
 
-def reduce(load: PlanLoad, keep: Sequence[float]) -> Reduced:
-    """Everything scales by the share of keys; a key that one side drops is lost on all."""
+def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
+    """Every result scales by the share of keys; a key that one side drops is lost on all."""
     share = min(keep)
-    return Reduced(share * load.utilisation, share * load.output)
+    return [rate * share for rate in load.result_rates]
 
 
 by_keys = DropBoxes(
-    "by_keys", "Keeps the same keys of all streams.", "ours, after 004 Obs. 2", TIME, BY_KEYS, choose, reduce,
+    "by_keys", "Keeps the same keys of all streams.", "ours, after 004 Obs. 2", TIME, BY_KEYS, choose, results,
     carried=False,
 )

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from math import exp, log, prod
+from math import exp, log
 from operator import mul
 
-from weft.cost.joins.drop_boxes.base import DropBoxes, Keep, Reduced
+from weft.cost.joins.drop_boxes.base import DropBoxes, Keep
 from weft.cost.joins.left_deep import PlanLoad
 from weft.cost.joins.problem import BY_ROWS
 from weft.model.window import TIME
@@ -25,38 +25,37 @@ from weft.model.window import TIME
 HALVINGS = 200
 
 
-def shares_from(start: float, load: PlanLoad, results: Sequence[float]) -> tuple[Keep, float]:
+def shares_from(start: float, load: PlanLoad, taken: Sequence[float]) -> tuple[Keep, float]:
     """The kept shares that follow from u_1, and the load they make."""
-    level, whole, keep = start, 1.0, []
-    for own, result in zip(load.own, results, strict=True):
+    level, whole, used, keep = start, 1.0, 0.0, []
+    for own, result in zip(load.own, taken, strict=True):
         keep.append(min(1.0, level / own) if own else 1.0)
         whole *= keep[-1]
         level += result * whole
-    return tuple(keep), sum(own * x for own, x in zip(load.own, keep, strict=True)) + level - start
+        used += own * keep[-1] + result * whole
+    return tuple(keep), used
 
 
 def choose(load: PlanLoad) -> Keep:
     """The shares that give most output for the whole machine."""
-    results = load.results
+    taken = load.results
     high = low = log(max(load.own))
-    while shares_from(exp(low), load, results)[1] > 1:
+    while shares_from(exp(low), load, taken)[1] > 1:
         low -= 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (middle, high) if shares_from(exp(middle), load, results)[1] <= 1 else (low, middle)
-    return shares_from(exp(low), load, results)[0]
+        low, high = (middle, high) if shares_from(exp(middle), load, taken)[1] <= 1 else (low, middle)
+    return shares_from(exp(low), load, taken)[0]
 
 
-def reduce(load: PlanLoad, keep: Sequence[float]) -> Reduced:
+def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
     """Every result is thinned out by all streams in it."""
-    thinned = accumulate(keep, mul)
-    own = sum(a * x for a, x in zip(load.own, keep, strict=True))
-    return Reduced(own + sum(p * x for p, x in zip(load.results, thinned, strict=True)), load.output * prod(keep))
+    return [rate * share for rate, share in zip(load.result_rates, accumulate(keep, mul), strict=True)]
 
 
 geometric = DropBoxes(
     "geometric", "Thins out streams until those that are have equal parts of the load.", "ours", TIME, BY_ROWS, choose,
-    reduce,
+    results,
 )

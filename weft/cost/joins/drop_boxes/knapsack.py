@@ -8,8 +8,9 @@ dropped altogether never changes again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
-from weft.cost.joins.drop_boxes.base import DropBoxes, Keep, Reduced
+from weft.cost.joins.drop_boxes.base import DropBoxes, Keep
 from weft.cost.joins.left_deep import PlanLoad
 from weft.cost.joins.problem import BY_ROWS
 from weft.model.window import ROW_COUNT
@@ -35,14 +36,13 @@ def choose(load: PlanLoad) -> Keep:
     return tuple(keep)
 
 
-def reduce(load: PlanLoad, keep: Sequence[float]) -> Reduced:
-    """The sums of Eq. 18 and 19."""
-    taken, given = coefficients(load)
-    return Reduced(sum(a * x for a, x in zip(taken, keep, strict=True)),
-                   sum(w * x for w, x in zip(given, keep, strict=True)))
+def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
+    """Windows stay as they are; each stream renews its own less often (004 Eq. 18)."""
+    renewed = accumulate(t * x for t, x in zip(load.turnover, keep, strict=True))
+    return [window * often for window, often in zip(load.windows, renewed, strict=True)]
 
 
 knapsack = DropBoxes(
     "knapsack", "Keeps the streams that give most output for what they take.", "004 Eq. 18–20", ROW_COUNT, BY_ROWS,
-    choose, reduce,
+    choose, results,
 )
