@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, permutations
+from operator import mul
 
 from weft.cost.joins.problem import JoinProblem
 from weft.model.window import TIME
@@ -20,37 +20,32 @@ Order = tuple[int, ...]
 @dataclass(frozen=True)
 class PlanLoad:
     """A left-deep plan: by stream its rate, what its own rows take, and how often its window is renewed a second
-    (λ / W); by result of the first k streams, from 1 on, its window and what one of its rows takes."""
+    (λ / W); by result of the first k streams, from 1 on, its window, its rate, and what one of its rows takes.
 
-    rates: tuple[float, ...]
-    own: tuple[float, ...]
-    turnover: tuple[float, ...]
-    windows: tuple[float, ...]
-    per_row: tuple[float, ...]
+    `utilisation` is seconds of work a second by the machine's capacity: above 1 it cannot keep up.
+    """
 
-    @cached_property
-    def result_rates(self) -> tuple[float, ...]:
-        """Rows a second of the first k streams joined; the last is the output (004 Eq. 5)."""
-        return tuple(w * t for w, t in zip(self.windows, accumulate(self.turnover), strict=True))
+    rates: Sequence[float]
+    own: Sequence[float]
+    turnover: Sequence[float]
+    windows: Sequence[float]
+    result_rates: Sequence[float]
+    per_row: Sequence[float]
+    utilisation: float
 
     @property
     def tuples(self) -> float:
         """Rows a second that enter a join: of all streams and of all results but the last."""
         return sum(self.rates) + sum(self.result_rates[1:-1])
 
-    @cached_property
+    @property
     def results(self) -> tuple[float, ...]:
         """Seconds a second that the rows of each result take; the first result is a stream, which `own` has."""
         return tuple(each * rate for each, rate in zip(self.per_row, self.result_rates, strict=True))
 
-    @cached_property
-    def utilisation(self) -> float:
-        """Seconds of work a second by the machine's capacity: above 1 it cannot keep up."""
-        return sum(self.own) + sum(self.results)
-
     @property
     def output(self) -> float:
-        """Rows a second of the whole join."""
+        """Rows a second of the whole join (004 Eq. 5)."""
         return self.result_rates[-1]
 
 
@@ -63,22 +58,24 @@ def load_of(problem: JoinProblem, order: Order, keep: Sequence[float] | None = N
     timed = problem.windows == TIME
     turnover = [1 / s.window if timed else rate / s.window for s, rate in zip(streams, rates, strict=True)]
     contents = [rate * s.window if timed else s.window for s, rate in zip(streams, rates, strict=True)]
-    left, right, emit = (c / problem.capacity for c in (problem.cost.of_left, problem.cost.of_right, problem.cost.emit))
-    own = [rates[0] * left, *(rate * right for rate in rates[1:])]
+    left, right, emit = problem.seconds
+    own = [rates[0] * left, *[rate * right for rate in rates[1:]]]
     per_row = [0.0, *[left + emit] * (len(order) - 2), emit][: len(order)]
     windows = result_windows(problem, order, contents)
-    return PlanLoad(tuple(rates), tuple(own), tuple(turnover), tuple(windows), tuple(per_row))
+    results = [window * often for window, often in zip(windows, accumulate(turnover), strict=True)]
+    return PlanLoad(rates, own, turnover, windows, results, per_row, sum(own) + sum(map(mul, per_row, results)))
 
 
-def result_windows(problem: JoinProblem, order: Order, contents: Sequence[float]) -> Iterator[float]:
+def result_windows(problem: JoinProblem, order: Order, contents: Sequence[float]) -> list[float]:
     """The windows of the first 1, 2, … streams joined (004 Eq. 6)."""
-    window = 1.0
+    window, found = 1.0, []
     for place, number in enumerate(order):
         window *= contents[place]
         known = problem.selectivities[number]
         for before in order[:place]:
             window *= known[before]
-        yield window
+        found.append(window)
+    return found
 
 
 def orders(problem: JoinProblem) -> Iterator[Order]:

@@ -83,6 +83,12 @@ class JoinProblem:
         return tuple(tuple(known.get(frozenset((a, b)), 1.0) for b in names) for a in names)
 
     @cached_property
+    def seconds(self) -> tuple[float, float, float]:
+        """What a row from the left, from the right and of the result takes of the machine."""
+        left, right, emit = self.cost.of_left, self.cost.of_right, self.cost.emit
+        return left / self.capacity, right / self.capacity, emit / self.capacity
+
+    @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:
         """For each stream those that it has a predicate with."""
         number = {stream.name: place for place, stream in enumerate(self.streams)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from weft.cost.joins.left_deep import PlanLoad
 
@@ -39,5 +40,4 @@ class DropBoxes:
     def reduce(self, load: PlanLoad, keep: Sequence[float]) -> Reduced:
         """What a plan takes and gives with these shares."""
         rates = self.results(load, keep)
-        taken = sum(a * x for a, x in zip(load.own, keep, strict=True))
-        return Reduced(taken + sum(a * rate for a, rate in zip(load.per_row, rates, strict=True)), rates[-1])
+        return Reduced(sum(map(mul, load.own, keep)) + sum(map(mul, load.per_row, rates)), rates[-1])

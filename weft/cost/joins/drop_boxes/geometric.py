@@ -52,7 +52,7 @@ def choose(load: PlanLoad) -> Keep:
 
 def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
     """Every result is thinned out by all streams in it."""
-    return [rate * share for rate, share in zip(load.result_rates, accumulate(keep, mul), strict=True)]
+    return list(map(mul, load.result_rates, accumulate(keep, mul)))
 
 
 geometric = DropBoxes(

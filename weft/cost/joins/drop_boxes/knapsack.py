@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import mul
 
 from weft.cost.joins.drop_boxes.base import DropBoxes, Keep
 from weft.cost.joins.left_deep import PlanLoad
@@ -38,8 +39,7 @@ def choose(load: PlanLoad) -> Keep:
 
 def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
     """Windows stay as they are; each stream renews its own less often (004 Eq. 18)."""
-    renewed = accumulate(t * x for t, x in zip(load.turnover, keep, strict=True))
-    return [window * often for window, often in zip(load.windows, renewed, strict=True)]
+    return list(map(mul, load.windows, accumulate(map(mul, load.turnover, keep))))
 
 
 knapsack = DropBoxes(
