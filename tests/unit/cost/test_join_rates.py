@@ -148,6 +148,7 @@ WRONG = {
     "no predicate": (lambda: problem_of((A, B), ()), "nothing joins 'B' with 'A'"),
     "an island": (lambda: problem_of((A, B, C), (AB,)), "give the selectivity of 'C' and a stream"),
     "windows": (lambda: problem_of((A, B), (AB,), windows="weeks"), "windows are 'rows' or 'time'"),
+    "drop boxes": (lambda: problem_of((A, B), (AB,), shed_by="chance"), "drop boxes decide by 'rows' or 'keys'"),
     "capacity": (lambda: problem_of((A, B), (AB,), capacity=0), "the capacity must be positive"),
 }
 

@@ -72,6 +72,8 @@ class JoinProblem:
         require_predicates(self.streams, self.predicates)
         if self.windows not in (ROW_COUNT, TIME):
             raise PlanError(f"windows are '{ROW_COUNT}' or '{TIME}', not '{self.windows}'.")
+        if self.shed_by not in (BY_ROWS, BY_KEYS):
+            raise PlanError(f"drop boxes decide by '{BY_ROWS}' or '{BY_KEYS}', not '{self.shed_by}'.")
         if not (isfinite(self.capacity) and self.capacity > 0):
             raise PlanError(f"the capacity must be positive, not {self.capacity:g}: give the number of cores.")
 
