@@ -10,25 +10,28 @@ leaves open, on fewer queries: over Table 2, and over streams that differ much m
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import joins_page
+import numpy as np
 from common import machine, measured, save_json
 from plan_common import arguments, say
 
+from weft.cost.joins.drop_boxes.knapsack import coefficients
 from weft.cost.joins.estimate import estimate
 from weft.cost.joins.filters import Filter, FilterPlan
 from weft.cost.joins.join_cost import symmetric_cost
-from weft.cost.joins.left_deep import load_of, orders
+from weft.cost.joins.left_deep import Order, PlanLoad, load_of, orders
 from weft.cost.joins.problem import BY_KEYS, BY_ROWS, InputStream, JoinPredicate, JoinProblem
 from weft.model.window import ROW_COUNT, TIME
 from weft.optimize.join_order.dynamic_programming import dynamic_programming
 from weft.optimize.join_order.exhaustive import exhaustive
 
+Outputs = dict[Order, float]
 SEED, QUERIES, TIMED, WIDE = 1, 1000, 30, 200
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01)
 TIMED_LEVELS = (0.9, 0.6, 0.3, 0.1)
@@ -132,15 +135,35 @@ def wide_query(chance: random.Random, names: str) -> JoinProblem:
 def compare(task: tuple[JoinProblem, Sequence[float]]) -> list[dict[str, float]]:
     """One query at each level: the output of the plan that takes least, of the best one, and of dynamic programming."""
     problem, levels = task
-    costs = {order: load_of(problem, order).tuples for order in orders(problem)}
-    cheapest = min(costs, key=costs.__getitem__)
-    join_costs = (symmetric_cost(1 / (level * costs[cheapest])) for level in levels)
-    return [at_level(replace(problem, cost=cost), cheapest) for cost in join_costs]
+    loads = {order: load_of(problem, order) for order in orders(problem)}
+    cheapest = min(loads, key=lambda order: loads[order].tuples)
+    problems = [replace(problem, cost=symmetric_cost(1 / (level * loads[cheapest].tuples))) for level in levels]
+    every = outputs_of_rows(loads, problems) if problem.windows == ROW_COUNT else outputs_of_time(loads, problems)
+    return [at_level(one, outputs, cheapest) for one, outputs in zip(problems, every, strict=True)]
 
 
-def at_level(problem: JoinProblem, cheapest: tuple[int, ...]) -> dict[str, float]:
-    """The outputs at one join cost."""
-    outputs = {order: estimate(problem, order).output for order in orders(problem)}
+def outputs_of_time(loads: Mapping[Order, PlanLoad], problems: Sequence[JoinProblem]) -> list[Outputs]:
+    """What each order gives in each problem."""
+    return [{order: estimate(problem, order).output for order in loads} for problem in problems]
+
+
+def outputs_of_rows(loads: Mapping[Order, PlanLoad], problems: Sequence[JoinProblem]) -> list[Outputs]:
+    """The same for windows of rows: the best stream comes first whatever a join takes, so output over resources is one
+    line of straight pieces for each order, which all levels are read from."""
+    lines = {order: output_line(load) for order, load in loads.items()}
+    return [{order: float(np.interp(1 / problem.cost.of_left, *line)) for order, line in lines.items()}
+            for problem in problems]
+
+
+def output_line(load: PlanLoad) -> tuple[np.ndarray, np.ndarray]:
+    """By resources in rows a second, the output of one order: streams come by what they give for what they take."""
+    taken, given = map(np.array, coefficients(load))
+    ranked = np.argsort(-given / taken, kind="stable")
+    return np.append(0.0, taken[ranked].cumsum()), np.append(0.0, given[ranked].cumsum())
+
+
+def at_level(problem: JoinProblem, outputs: Outputs, cheapest: Order) -> dict[str, float]:
+    """The outputs that Fig. 7–10 compare, at one join cost."""
     found = dynamic_programming.choose(problem)
     return {"cheapest": outputs[cheapest], "best": max(outputs.values()), "dynamic": found.output,
             "retuned": outputs[found.order]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, permutations
 from math import prod
 from pathlib import Path
@@ -99,4 +100,9 @@ def test_figures_7_to_9_another_way(kept, bench, place):
     few = [bench.compare((bench.query_of(rates, "rows"), (LEVELS[place],)))[0] for rates in bench.random_rates(5)]
     assert [q["best"] for q in few] == pytest.approx(list(found[:5].max(axis=1)))
     assert [q["cheapest"] for q in few] == pytest.approx(list(found[:5, -1]))
+    for rates, query in zip(bench.random_rates(5), few, strict=True):
+        problem = bench.query_of(rates, "rows")
+        cost = min(bench.load_of(problem, order).tuples for order in bench.orders(problem))
+        best = bench.exhaustive.choose(replace(problem, cost=bench.symmetric_cost(1 / (LEVELS[place] * cost))))
+        assert query["best"] == pytest.approx(best.output)
     assert all(q["dynamic"] <= q["best"] * (1 + 1e-9) for q in few)

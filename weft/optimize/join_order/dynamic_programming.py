@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import mul
 
 from weft.cost.joins.drop_boxes import DropBoxes, find_drop_boxes
 from weft.cost.joins.estimate import JoinPlan, countable, estimate
@@ -65,9 +66,11 @@ def grow(problem: JoinProblem, boxes: DropBoxes, part: PartPlan, stream: int) ->
     """A plan with one stream more; where it takes too much, with drop boxes on top of those that it has."""
     order, keep = (*part.order, stream), (*part.keep, 1.0)
     load = countable(load_of(problem, order, keep))
-    fresh = boxes.choose(load) if load.utilisation > 1 else (1.0,) * len(order)
+    if load.utilisation <= 1:
+        return PartPlan(order, keep, load.output / load.utilisation)
+    fresh = boxes.choose(load)
     behind = boxes.reduce(load, fresh)
-    kept = tuple(old * new for old, new in zip(keep, fresh, strict=True)) if boxes.carried else keep
+    kept = tuple(map(mul, keep, fresh)) if boxes.carried else keep
     return PartPlan(order, kept, behind.output / behind.utilisation)
 
 
