@@ -7,12 +7,12 @@ over all terms that they are in, and those that are kept whole have no more.
 
 For left-deep orders one number gives all of that. Let u_i be s less the results from the i-th stream on. Then
 x_i = min(1, u_i / a_i) and u_{i+1} = u_i + p_i Π_{j≤i} x_j, with u_1 = u_2, and the last u is s. Everything grows with
-u_1, so halving intervals finds the one that fills the machine.
+u_1, so one root of a rising function is to be found: where the machine is just full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import exp, log
 from operator import mul
@@ -22,7 +22,7 @@ from weft.cost.joins.left_deep import PlanLoad
 from weft.cost.joins.problem import BY_ROWS
 from weft.model.window import TIME
 
-HALVINGS = 200
+ITERATIONS, NEAR, TINY = 240, 1e-13, 1e-300
 
 
 def shares_from(start: float, load: PlanLoad, taken: Sequence[float]) -> tuple[Keep, float]:
@@ -39,15 +39,31 @@ def shares_from(start: float, load: PlanLoad, taken: Sequence[float]) -> tuple[K
 def choose(load: PlanLoad) -> Keep:
     """The shares that give most output for the whole machine."""
     taken = load.results
-    high = low = log(max(load.own))
-    while shares_from(exp(low), load, taken)[1] > 1:
-        low -= 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if shares_from(exp(middle), load, taken)[1] <= 1 else (low, middle)
-    return shares_from(exp(low), load, taken)[0]
+
+    def surplus(point: float) -> float:
+        return log(max(shares_from(exp(point), load, taken)[1], TINY))
+
+    high, step = log(max(load.own)), 1.0
+    while surplus(high - step) > 0:
+        step *= 2
+    return shares_from(exp(root_of(surplus, high - step, high)), load, taken)[0]
+
+
+def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function is zero, by false position; the value at an end that stays is halved, so that this end
+    moves too (Illinois). Every fourth time the interval is halved, which ends in any case."""
+    below, above = rising(low), rising(high)
+    side = 0
+    for count in range(1, ITERATIONS):
+        middle = (low * above - high * below) / (above - below) if count % 4 and above > below else (low + high) / 2
+        found = rising(middle)
+        if abs(found) < NEAR or not low < middle < high:
+            return middle
+        if found < 0:
+            low, below, above, side = middle, found, above / 2 if side < 0 else above, -1
+        else:
+            high, above, below, side = middle, found, below / 2 if side > 0 else below, 1
+    return low
 
 
 def results(load: PlanLoad, keep: Sequence[float]) -> Sequence[float]:
