@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans bench-joins lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -52,6 +52,9 @@ bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps
 PLANS := queries rate overlap skew incremental adding optimizations counting techniques scale quality throughput
 bench-plans: $(READY)     ## measure the plans of the optimizers: the papers' figures, time, quality (ARGS=--quick)
 	@set -e; for name in $(PLANS); do $(BIN)/python bench/plan_$$name.py $(ARGS); done
+
+bench-joins: $(READY)     ## join orders and drop boxes by the rate model: the paper's figures (ARGS=--quick)
+	@$(BIN)/python bench/joins_model.py $(ARGS)
 
 lock:                     ## remake requirements.lock from pyproject.toml
 	@test -x $(BIN)/python || python3 -m venv .venv

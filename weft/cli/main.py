@@ -16,6 +16,8 @@ from weft.cli.options import (
     AllOption,
     CheckpointOption,
     ClockSkewOption,
+    CoresOption,
+    CrossProductsOption,
     DeadLettersOption,
     DebugOption,
     DryRunOption,
@@ -23,6 +25,10 @@ from weft.cli.options import (
     HoursOption,
     HtmlOption,
     IncrementalOption,
+    JoinHtmlOption,
+    JoinMsOption,
+    JoinOptimizerOption,
+    JoinWindowsOption,
     JsonLinesOption,
     JsonOption,
     KeysOption,
@@ -41,12 +47,16 @@ from weft.cli.options import (
     RemoveOption,
     ResetOption,
     RowsOption,
+    SelectivityOption,
+    ShedOption,
     ShowOption,
     SinkArgument,
     SinkOption,
     SlicerOption,
     StoreOption,
     StreamSinkOption,
+    StreamsOption,
+    SvgOption,
     TargetSizeOption,
     TechniqueOption,
     TriggerOption,
@@ -70,7 +80,8 @@ app = typer.Typer(
 
 what_if = typer.Typer(
     help="Plan what is in no project, without data or Spark.",
-    epilog="Example: weft what-if windows 16/4,10/5,8/4 --rate 1.2",
+    epilog="Examples: weft what-if windows 16/4,10/5,8/4 --rate 1.2; "
+    "weft what-if joins --streams A:10:10,B:70:10,C:20:10 --selectivity AB=0.5,BC=0.2 --join-ms 14",
     no_args_is_help=True,
 )
 app.add_typer(what_if, name="what-if")
@@ -164,6 +175,34 @@ def windows(
     with reporting(as_json, debug) as output:
         asked = Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours, slicer)
         plan_windows(output, asked)
+
+
+@what_if.command(
+    epilog="Examples: weft what-if joins --streams A:10:10,B:70:10,C:20:10 --selectivity AB=0.5,BC=0.2 --join-ms 14; "
+    "weft what-if joins --streams orders:50:5m,trades:400:30s --selectivity orders-trades=0.001 --windows time "
+    "--join-ms 2 --json; "
+    "weft what-if joins -s A:10:10,B:70:10,C:20:10 -f AB=0.5,BC=0.2 --join-ms 3 --svg joins.svg"
+)
+def joins(
+    streams: StreamsOption,
+    selectivity: SelectivityOption = None,
+    join_ms: JoinMsOption = None,
+    windows: JoinWindowsOption = "rows",
+    shed: ShedOption = "rows",
+    optimizer: JoinOptimizerOption = None,
+    cross_products: CrossProductsOption = True,
+    cores: CoresOption = 1,
+    svg: SvgOption = None,
+    html: JoinHtmlOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show in which order to join streams, what each order costs, and what must be dropped where none keeps up."""
+    from weft.cli.what_if_joins import JoinQuestion, plan_joins
+
+    with reporting(as_json, debug) as output:
+        asked = JoinQuestion(streams, selectivity or [], join_ms, windows, shed, optimizer, cross_products, cores)
+        plan_joins(output, asked, svg, html)
 
 
 @app.command(
