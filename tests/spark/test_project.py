@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples.demo.run import weave
-from tests.strategies.projections import CALLED, SIGNS, answers_of, awkward_rows, numbers, stage_of, truths
+from tests.strategies.projections import CALLED, SIGNS, answers_of, awkward_rows, expressions, stage_of
 from weft.cli.sample_trades import Trades, make
 from weft.final.project import NeedsSpark, Projection, evaluate
 from weft.model.stages import AnswerStage
@@ -127,7 +127,7 @@ def test_each_function_equals_spark(frame, ansi, part):
 
 
 @settings(max_examples=6)
-@given(texts=st.lists(numbers(3) | truths(3), min_size=60, max_size=60, unique=True))
+@given(texts=st.lists(expressions(), min_size=60, max_size=60, unique=True))
 def test_random_expressions_equal_spark(frame, ansi, interpreted, texts):
     """Most of those that are drawn are covered."""
     assert len(require_equal(frame, texts, ansi)) > 20
