@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -58,43 +58,34 @@ def answers_of(rows: pa.Table) -> AnswerColumns:
     return AnswerColumns(rows.num_rows, values)
 
 
-@cache
-def numbers(depth: int) -> st.SearchStrategy[str]:
-    """Expressions that are numbers."""
-    leaf = st.sampled_from([CALLED[name] for name in "xyijnm"]) | st.sampled_from(LITERALS)
-    if depth == 0:
-        return leaf
-    part, test = numbers(depth - 1), truths(depth - 1)
-    return st.one_of(
-        leaf,
-        st.builds("({} {} {})".format, part, st.sampled_from("+-*/%"), part),
-        st.builds("({} {} {})".format, part, st.sampled_from("+-*/%"), part),
-        st.builds("(- {})".format, part),
-        st.builds("{}({})".format, st.sampled_from(("abs", "sqrt")), part),
-        st.builds("CAST({} AS DOUBLE)".format, part),
-        st.builds("{}({}, {})".format, st.sampled_from(("coalesce", "nvl", "ifnull", "nullif")), part, part),
-        st.builds("if({}, {}, {})".format, test, part, part),
-        st.builds("CASE WHEN {} THEN {} WHEN {} THEN {} END".format, test, part, test, part),
-        st.builds("CASE {} WHEN {} THEN {} ELSE {} END".format, part, part, part, part),
-        st.builds("if({}, NULL, {})".format, test, part),
-    )
+# What an expression is made of: `{n}` stands for a number, `{t}` for a truth value.
+NUMBERS = (*(f"({{n}} {sign} {{n}})" for sign in "+-*/%"), "(- {n})", "abs({n})", "sqrt({n})", "CAST({n} AS DOUBLE)",
+           "coalesce({n}, {n})", "nvl({n}, {n})", "ifnull({n}, {n})", "nullif({n}, {n})", "if({t}, {n}, {n})",
+           "if({t}, NULL, {n})", "CASE WHEN {t} THEN {n} WHEN {t} THEN {n} END",
+           "CASE {n} WHEN {n} THEN {n} ELSE {n} END")
+TRUTHS = (*(f"({{n}} {sign} {{n}})" for sign in SIGNS),
+          *(f"({{t}} {sign} {{t}})" for sign in ("AND", "OR", "=", "<=>")),
+          "(NOT {t})", "({n} IS NULL)", "({t} IS NOT NULL)", "({n} BETWEEN {n} AND {n})", "if({t}, {t}, {t})",
+          "coalesce({t}, {t})", "({n} IS DISTINCT FROM {n})")
+LEAVES = {"n": (*(CALLED[name] for name in "xyijnm"), *LITERALS), "t": (CALLED["b"], CALLED["c"], "TRUE", "FALSE")}
 
 
-@cache
-def truths(depth: int) -> st.SearchStrategy[str]:
-    """Expressions that are booleans."""
-    leaf = st.sampled_from([CALLED["b"], CALLED["c"], "TRUE", "FALSE"])
-    if depth == 0:
-        return leaf
-    part, test = numbers(depth - 1), truths(depth - 1)
-    return st.one_of(
-        leaf,
-        st.builds("({} {} {})".format, part, st.sampled_from(SIGNS), part),
-        st.builds("({} {} {})".format, part, st.sampled_from(("=", "<", ">=")), part),
-        st.builds("({} {} {})".format, test, st.sampled_from(("AND", "OR", "=", "<", "<=>")), test),
-        st.builds("(NOT {})".format, test),
-        st.builds("({} IS {})".format, part | test, st.sampled_from(("NULL", "NOT NULL"))),
-        st.builds("({} BETWEEN {} AND {})".format, part, part, part),
-        st.builds("if({}, {}, {})".format, test, test, test),
-        st.builds("coalesce({}, {})".format, test, test),
-    )
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 3) -> str:
+    """A number or a truth value."""
+    return fill(draw, draw(st.sampled_from((*NUMBERS, *TRUTHS))), depth)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 3) -> str:
+    """A truth value."""
+    return fill(draw, draw(st.sampled_from(TRUTHS)), depth)
+
+
+def fill(draw: st.DrawFn, template: str, depth: int) -> str:
+    """The template with expressions in its places, deeper and deeper up to a depth."""
+    parts = re.split(r"\{([nt])\}", template)
+    for i in range(1, len(parts), 2):
+        deeper = (NUMBERS if parts[i] == "n" else TRUTHS) if depth > 1 and draw(st.booleans()) else LEAVES[parts[i]]
+        parts[i] = fill(draw, draw(st.sampled_from(deeper)), depth - 1)
+    return "".join(parts)

@@ -22,7 +22,6 @@ from weft.stages.project.decimals import Scaled
 SIMPLE = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 # The window of rows, as `lower_times` of weft.aggregates.times has it over components.
 ROW_WINDOW = re.compile(r"named_struct\('start', (\w+), 'end', (\w+)\)")
-TIMES = ("timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def require_value(node: Node, sql: str) -> Node:
 
 def compile_output(compiler: Compiler, output: Output) -> Node:
     """An output, if it has the type that Spark's analyser gave it."""
-    node, wanted = require_value(compiler.compile(output.sql), output.sql), simple_string(json.loads(output.type))
+    node = require_value(compiler.compile(output.sql), output.sql)
+    wanted = simple_string(json.loads(output.type)) if output.type else "unknown"
     if node.kind != wanted:
         raise NotCoveredError(f"'{output.sql}' of type {node.kind}, which Spark gives as {wanted}")
     return node
@@ -77,8 +77,9 @@ def compile_output(compiler: Compiler, output: Output) -> Node:
 
 def window_node(sql: str, over_answers: Compiler, time_type: str) -> WindowStruct | None:
     """The window: its times as slices tell them, or those that components hold; None where nobody asks for it."""
-    if not sql and time_type in TIMES:
-        return window_struct(WindowStart(time_type), WindowEnd(time_type))
+    if not sql:
+        kind = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
+        return window_struct(WindowStart(kind), WindowEnd(kind))
     found = ROW_WINDOW.fullmatch(sql)
     return window_struct(*(over_answers.compile(name) for name in found.groups())) if found else None
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.final.project.arithmetic import Cast
-from weft.final.project.leaves import Literal
-from weft.final.project.tree import Node
+from weft.final.project.leaves import Call, Key, Literal, Value, WindowEnd, WindowStart
+from weft.final.project.tree import Node, walk
 from weft.final.project.vector import DTYPES, INTEGRAL
 
+READS = (Value, Key, Call, WindowStart, WindowEnd)
 VOID = "void"
 NUMBERS = ("int", "bigint", "double")
 
@@ -23,6 +24,11 @@ class Exact(Node):
     """A decimal literal, which only becomes a double where it stands beside one."""
 
     text: str
+
+
+def is_constant(node: Node) -> bool:
+    """Whether an expression reads nothing of an answer."""
+    return not any(isinstance(part, READS) for part in walk(node))
 
 
 def require(kind: str, kinds: Sequence[str], what: str) -> None:

@@ -10,19 +10,17 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from weft.final.project.columns import AnswerScope
-from weft.final.project.leaves import Call, Key, Value, WindowEnd, WindowStart
 from weft.final.project.projection import AnswerColumns, Projection
-from weft.final.project.tree import Node, walk
+from weft.final.project.tree import Node
 from weft.final.project.vector import DTYPES
 from weft.sql.dialect import VERBATIM
 from weft.sql.precedence import as_spark_groups
-from weft.stages.project.coercion import NotCoveredError
+from weft.stages.project.coercion import NotCoveredError, is_constant
 from weft.stages.project.decimals import Scaled
 from weft.stages.project.functions import FUNCTION_BUILDERS
 from weft.stages.project.operators import OPERATOR_BUILDERS
 
 BUILDERS = (*OPERATOR_BUILDERS, *FUNCTION_BUILDERS)
-READS = (Value, Key, Call, WindowStart, WindowEnd)
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,7 @@ class Compiler:
             if not as_spark_groups(tree):
                 raise NotCoveredError(f"'{text}' needs parentheses")
             made = self.build(tree, text)
-            if not sound(made):
-                raise NotCoveredError(f"'{text}' raises an error")
+            require_sound(made, text)
             self.made[text] = made
         return self.made[text]
 
@@ -68,11 +65,14 @@ class Compiler:
         return [self.node(tree) for tree in trees]
 
 
-def sound(node: Node) -> bool:
-    """Whether a node reads answers, or is a constant that raises no error."""
+def require_sound(node: Node, text: str) -> None:
+    """Raise for a constant that raises an error, or is -0.0, which Spark's optimizer takes for the constant 0.0."""
     node = node.units if isinstance(node, Scaled) else node
-    if node.kind not in DTYPES or any(isinstance(part, READS) for part in walk(node)):
-        return True
+    if node.kind not in DTYPES or not is_constant(node):
+        return
     with np.errstate(all="ignore"):
-        errors = AnswerScope(Projection((), None, ()), AnswerColumns(0, {})).read(node).errors
-    return errors is None or not errors.any()
+        found = AnswerScope(Projection((), None, ()), AnswerColumns(0, {})).read(node)
+    if found.errors is not None and found.errors.any():
+        raise NotCoveredError(f"'{text}' raises an error")
+    if node.kind == "double" and found.values == 0 and np.signbit(found.values):
+        raise NotCoveredError(f"the constant '{text}', which is -0.0")

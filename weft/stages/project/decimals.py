@@ -29,9 +29,8 @@ class Scaled(Node):
 
 def are_decimals(nodes: Sequence[Node]) -> bool:
     """Whether Spark computes with decimals here, all of which are literals, integers or made of those."""
-    decimals = [isinstance(node, Exact | Scaled) for node in nodes]
-    others = [node for node, known in zip(nodes, decimals, strict=True) if not known]
-    return any(decimals) and all(node.kind in INTEGRAL for node in others)
+    others = [node for node in nodes if not isinstance(node, Exact | Scaled)]
+    return len(others) < len(nodes) and all(node.kind in INTEGRAL for node in others)
 
 
 def scaled(node: Node) -> Scaled:

@@ -13,7 +13,7 @@ from weft.final.project.leaves import Literal
 from weft.final.project.predicates import IsPresent
 from weft.final.project.tree import Node
 from weft.final.project.vector import DTYPES
-from weft.stages.project.coercion import NUMBERS, VOID, NotCoveredError, coerce, common, require, truth
+from weft.stages.project.coercion import NUMBERS, VOID, NotCoveredError, coerce, common, is_constant, require, truth
 from weft.stages.project.operators import compare
 
 if TYPE_CHECKING:
@@ -45,7 +45,14 @@ def cases(tests: Sequence[Node], values: Sequence[Node], otherwise: Node) -> Nod
     """Branches in their common kind."""
     kind = common((*values, otherwise), "branches")
     pairs = tuple((truth(test), coerce(value, kind)) for test, value in zip(tests, values, strict=True))
-    return Case(kind, pairs, coerce(otherwise, kind))
+    return conditional(kind, pairs, coerce(otherwise, kind))
+
+
+def conditional(kind: str, pairs: tuple[tuple[Node, Node], ...], otherwise: Node) -> Node:
+    """Cases, none of which is decided before there are answers: Spark would make constants of what is left."""
+    if any(is_constant(test) for test, _ in pairs):
+        raise NotCoveredError("a condition that is a constant")
+    return Case(kind, pairs, otherwise)
 
 
 def if_of(parts: Sequence[Node], ansi: bool) -> Node:
@@ -58,14 +65,14 @@ def coalesce_of(parts: Sequence[Node], ansi: bool) -> Node:
     """coalesce(a, b, …): the first that is there."""
     kind = common(parts, "coalesce")
     *first, last = (coerce(part, kind) for part in parts)
-    return Case(kind, tuple((IsPresent("boolean", part), part) for part in first), last)
+    return conditional(kind, tuple((IsPresent("boolean", part), part) for part in first), last)
 
 
 def nullif_of(parts: Sequence[Node], ansi: bool) -> Node:
     """nullif(a, b): null where both are equal, else a, in a's own kind."""
     one, other = parts
     require(one.kind, tuple(DTYPES), "nullif")
-    return Case(one.kind, ((compare("=", one, other), Literal(one.kind, None)),), one)
+    return conditional(one.kind, ((compare("=", one, other), Literal(one.kind, None)),), one)
 
 
 def absolute_of(parts: Sequence[Node], ansi: bool) -> Node:
