@@ -42,8 +42,8 @@ class Registry:
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
         sources = Sources(self.spark, checker)
-        self._context = Context(self.spark, checker, sources, KnownSizes(sources.frames, sources.refresh_files),
-                                max_bag_values)
+        sizes = KnownSizes(sources.frames, sources.refresh_files, sources.parquet_files)
+        self._context = Context(self.spark, checker, sources, sizes, max_bag_values)
         self._queries: dict[str, BoundQuery] = {}
         if store is not None:
             self.attach(store)
