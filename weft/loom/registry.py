@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as changed
 from os import PathLike
 from os.path import abspath
@@ -15,8 +15,9 @@ from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
 from weft.catalog.store import Store, open_store
-from weft.errors import CatalogError, PlanError, QueryError, SourceError
+from weft.errors import CatalogError, PlanError, QueriesError, QueryError, SourceError
 from weft.io.sources import RowSource
+from weft.loom.checks import check_queries, parse
 from weft.loom.context import Context
 from weft.loom.sizes import KnownSizes
 from weft.loom.sources import NAME, Source, Sources
@@ -25,7 +26,6 @@ from weft.model.workload import BoundQuery, choose
 from weft.spark.bind.check import Checker, refuse_large
 from weft.spark.bind.functions import check_name, check_partials
 from weft.spark.session.session import active_or_local, has_session
-from weft.sql import parse_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,8 +42,8 @@ class Registry:
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
         sources = Sources(self.spark, checker)
-        self._context = Context(self.spark, checker, sources, KnownSizes(sources.frames, sources.refresh_files),
-                                max_bag_values)
+        sizes = KnownSizes(sources.frames, sources.refresh_files, sources.parquet_files)
+        self._context = Context(self.spark, checker, sources, sizes, max_bag_values)
         self._queries: dict[str, BoundQuery] = {}
         if store is not None:
             self.attach(store)
@@ -91,39 +91,55 @@ class Registry:
         before = sources[name], sources.frames[name]
         sources.put(made, frame)
         try:
-            bound = {each.query.name: self._check(each.query.name, each.query.text) for each in readers}
+            bound = check_queries(self._context, {each.query.name: each.query.text for each in readers})
         except BaseException as error:
             sources.put(*before)
             self._context.checker.keep(each.query for each in readers)
-            if not isinstance(error, QueryError):
+            if not isinstance(error, QueriesError):
                 raise
-            raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {error} "
-                              f"Drop the query first, loom.drop('{error.query}'), or replace it.") from error
+            first = error.errors[0]
+            raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {first} "
+                              f"Drop the query first, loom.drop('{first.query}'), or replace it.") from first
         self._context.sizes.forget(name)
-        self._context.sizes.recall(bound.values(), self._store)
-        self._queries |= bound
+        self._context.sizes.recall(bound, self._store)
+        self._queries |= {each.query.name: each for each in bound}
 
     def query(self, name: str, sql: str, replace: bool = False) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead.
 
         With `replace` a query that has the name already goes, if the new one can run.
         """
+        self._require_free(name, replace)
+        bound = self._context.checker.bind(parse(self._context, name, sql))
+        self._require_small(bound)
+        self._add((bound,))
+        return bound.query
+
+    def add_queries(self, queries: Mapping[str, str], replace: bool = False) -> tuple[Query, ...]:
+        """Add many queries, the SQL of each by its name, all or none; Spark checks them together, which is faster.
+
+        If some cannot run, the `errors` of the `QueriesError` have what is wrong with each, as `query` would raise it.
+        """
+        bound = check_queries(self._context, queries, lambda name: self._require_free(name, replace),
+                              self._require_small)
+        self._add(bound)
+        return tuple(each.query for each in bound)
+
+    def _require_free(self, name: str, replace: bool) -> None:
         if not NAME.fullmatch(name):
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries and not replace:
             raise QueryError(name, "there is already a query of this name.",
                              hint="Choose another name, or give replace=True.")
-        bound = self._check(name, sql)
-        refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
-        if self._store:
-            self._store.register((bound.query,))
-            self._context.sizes.recall((bound,), self._store)
-        self._queries[name] = bound
-        return bound.query
 
-    def _check(self, name: str, sql: str) -> BoundQuery:
-        checker = self._context.checker
-        return checker.bind(parse_query(name, sql, self._context.sources.schemas, checker.defined))
+    def _require_small(self, bound: BoundQuery) -> None:
+        refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
+
+    def _add(self, added: Sequence[BoundQuery]) -> None:
+        if self._store:
+            self._store.register(bound.query for bound in added)
+            self._context.sizes.recall(added, self._store)
+        self._queries |= {bound.query.name: bound for bound in added}
 
     def drop(self, name: str) -> None:
         """Take a query away; its history stays in the catalog, and plans that were made with it stay as they are."""
