@@ -23,6 +23,13 @@ def rows_of(spark):
     return spark.range(700).selectExpr(*ROWS)
 
 
+@pytest.fixture(autouse=True, params=["workers", "spark"])
+def makers(request, monkeypatch):
+    """Who makes the output rows: workers what they can, or Spark all of them."""
+    if request.param == "spark":
+        monkeypatch.setattr("weft.spark.write.write.plan_jobs", lambda *_: [])
+
+
 @pytest.fixture
 def loom(spark):
     made = Loom(spark)

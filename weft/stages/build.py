@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -314,6 +314,7 @@ def narrow_final(final: FinalStage, stage: AnswerStage) -> FinalStage:
 
 def answer_all(final: FinalStage, stages: Sequence[AnswerStage]) -> FinalStage:
     """The final stage that folds what any of some answer stages read, each window only for those that read it."""
+    final = only_components(final, {c for stage in stages for c in stage.components})
     asked: dict[tuple[int, int], set[int]] = {}
     for stage in stages:
         components = [final.components.index(c) for c in stage.components]
@@ -323,6 +324,13 @@ def answer_all(final: FinalStage, stages: Sequence[AnswerStage]) -> FinalStage:
     places = {number: tuple(fold.window for fold in folds if fold.predicate == number) for number, _ in asked}
     predicates = tuple(sorted(places.items())) if final.predicates else ()
     return replace(final, predicates=predicates, asked=folds)
+
+
+def only_components(final: FinalStage, kept: Container[Component]) -> FinalStage:
+    """The final stage of some of its components."""
+    places = [i for i, component in enumerate(final.components) if component in kept]
+    return replace(final, components=tuple(final.components[i] for i in places),
+                   algorithms=tuple(tuple(names[i] for i in places) for names in final.algorithms))
 
 
 def asked_windows(stage: AnswerStage, windows: Sequence[Window]) -> tuple[tuple[int, tuple[int, ...]], ...]:
