@@ -67,7 +67,8 @@ TRUTHS = (*(f"({{n}} {sign} {{n}})" for sign in SIGNS),
           *(f"({{t}} {sign} {{t}})" for sign in ("AND", "OR", "=", "<=>")),
           "(NOT {t})", "({n} IS NULL)", "({t} IS NOT NULL)", "({n} BETWEEN {n} AND {n})", "if({t}, {t}, {t})",
           "coalesce({t}, {t})", "({n} IS DISTINCT FROM {n})")
-LEAVES = {"n": (*(CALLED[name] for name in "xyijnm"), *LITERALS), "t": (CALLED["b"], CALLED["c"], "TRUE", "FALSE")}
+LEAVES = {"n": (*(CALLED[name] for name in 3 * "xyijnm"), *LITERALS),
+          "t": (*(CALLED[name] for name in 4 * "bc"), "TRUE", "FALSE")}
 
 
 @st.composite

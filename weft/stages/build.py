@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
