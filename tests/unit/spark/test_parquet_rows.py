@@ -18,7 +18,8 @@ def rows(first, count, every):
     """So many rows from a second on, so many seconds apart; keys have nulls."""
     numbers = range(first, first + count)
     return {
-        "ts": pa.array([NOON + dt.timedelta(seconds=first + every * i) for i in range(count)], pa.timestamp("us", "UTC")),
+        "ts": pa.array([NOON + dt.timedelta(seconds=first + every * i) for i in range(count)],
+                       pa.timestamp("us", "UTC")),
         "k": ["abc"[i % 3] if i % 7 else None for i in numbers],
         "n": pa.array([i % 5 if i % 4 else None for i in numbers], pa.int32()),
         "odd name": [i % 2 == 0 for i in numbers],
