@@ -77,8 +77,7 @@ def weave(spark: Any, data: Path) -> Loom:
 
     loom = Loom(spark)
     loom.source("trades", str(data), time="ts", format="parquet")
-    for query in shipped():
-        loom.query(query.name, query.sql)
+    loom.add_queries({query.name: query.sql for query in shipped()})
     loom.plan()
     return loom
 

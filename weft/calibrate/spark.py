@@ -97,8 +97,7 @@ def prepared(spark: SparkSession, folder: str, trial: Trial) -> Loom:
         trades(spark, ROWS // trial.part).write.parquet(str(path))
     loom = Loom(spark)
     loom.source("trades", str(path), time="ts")
-    for name, sql in trial.queries().items():
-        loom.query(name, sql)
+    loom.add_queries(trial.queries())
     return loom
 
 

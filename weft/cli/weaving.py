@@ -13,8 +13,9 @@ from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
 from weft.cli.project import Project, ProjectSource
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
+from weft.cli.tables import counted
 from weft.cli.toml import FILE
-from weft.errors import WeftError
+from weft.errors import QueriesError, WeftError
 
 if TYPE_CHECKING:
     from weft.loom import Loom
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedProject:
-    """A loom with the queries that passed, and the faults of those that did not."""
+    """A loom with the queries, if all of them passed, and the faults."""
 
     loom: Loom
     queries: tuple[QueryText, ...]
@@ -38,10 +39,8 @@ def bind_project(project: Project, only: Iterable[str], report: Report) -> Loade
     faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
     if faults:  # a query of a missing source or aggregate would only repeat what is already said
         return LoadedProject(loom, (), (*found.faults, *faults))
-    for done, query in enumerate(wanted):
-        report(done, len(wanted), f"checking {query.name}")
-        faults += [fault] if (fault := add_query(loom, query)) else []
-    return LoadedProject(loom, wanted, (*found.faults, *faults))
+    report(0, 1, f"checking {counted(len(wanted), 'query')}")
+    return LoadedProject(loom, wanted, (*found.faults, *add_queries(loom, wanted)))
 
 
 def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
@@ -90,10 +89,14 @@ def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:
     return None
 
 
-def add_query(loom: Loom, query: QueryText) -> Fault | None:
-    """Adds a query, or says what is wrong with it."""
+def add_queries(loom: Loom, queries: Iterable[QueryText]) -> list[Fault]:
+    """Adds all queries, or says what is wrong with each that cannot run."""
+    texts = {query.name: query for query in queries}
     try:
-        loom.query(query.name, query.sql)
-    except WeftError as error:
-        return fault_of(error, query.name, query.file, query.skipped)
-    return None
+        loom.add_queries({name: query.sql for name, query in texts.items()})
+    except QueriesError as error:
+        each = ((fault, texts[fault.query]) for fault in error.errors)
+        return [fault_of(fault, query.name, query.file, query.skipped) for fault, query in each]
+    except WeftError as error:  # it is about the session, and not about one of the queries
+        return [fault_of(error)]
+    return []

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from weft.cli.init import create_project
 from weft.cli.main import app
-from weft.errors import Place, PlanError, RefusedError, RunError, SourceError
+from weft.errors import Place, PlanError, QueriesError, RefusedError, RunError, SourceError
 from weft.optimize import OPTIMIZERS
 
 Weft = Callable[..., Result]
@@ -47,11 +47,12 @@ class FakeLoom:
         if not Path(path).exists():
             raise SourceError(f"there is nothing at '{path}'.")
 
-    def query(self, name: str, sql: str) -> None:
-        for number, line in enumerate(sql.split("\n"), start=1):
-            if "JOIN" in line:
-                raise RefusedError(name, "joins do not run yet.", place=Place(number, line.index("JOIN") + 1))
-        self.names.append(name)
+    def add_queries(self, queries: dict[str, str]) -> None:
+        lines = [(name, *line) for name, sql in queries.items() for line in enumerate(sql.split("\n"), start=1)]
+        places = [(name, Place(number, line.index("JOIN") + 1)) for name, number, line in lines if "JOIN" in line]
+        if places:
+            raise QueriesError(tuple(RefusedError(n, "joins do not run yet.", place=place) for n, place in places))
+        self.names += queries
 
     def plan(self, algorithm: Any, optimizer: str) -> None:
         self.algorithm, self.optimizer = algorithm, optimizer

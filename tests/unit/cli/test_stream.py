@@ -87,8 +87,8 @@ class FakeLoom:
     def source(self, name: str, path: str, **options: Any) -> None:
         self.sources[name] = options
 
-    def query(self, name: str, sql: str) -> None:
-        self.names.append(name)
+    def add_queries(self, queries: dict[str, str]) -> None:
+        self.names += queries
 
     def start(self, **arguments: Any) -> FakeStream:
         self.arguments = arguments

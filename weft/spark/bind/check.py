@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+    ParseException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,6 +39,9 @@ from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
 BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "mode", "collect_list", "array_agg")
+# What Spark raises while it analyses a text: it casts some literals there already.
+WRONG = (AnalysisException, ArithmeticException, DateTimeException, IllegalArgumentException, NumberFormatException,
+         ParseException, SparkRuntimeException)
 # The parameters of Spark's analysis errors that say what the error is about.
 NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
 
@@ -182,7 +194,7 @@ class Checker:
             schema = self.sql(query.source, parsed.probe).schema
             if not parsed.trusted and parsed.rendered != query.native:
                 self._require_same(parsed)
-        except (AnalysisException, ParseException) as error:
+        except WRONG as error:
             raise spark_error(query, error) from error
         return tuple((field.name, field.dataType.json()) for field in schema.fields)
 

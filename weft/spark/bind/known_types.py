@@ -23,7 +23,7 @@ Names = tuple[tuple[str, str], ...]  # of each output the name and the type, as 
 Ask = Callable[[str, str], StructType]  # what columns a text over a source gives
 Pick = Callable[[Item], str]
 
-MOST = 200  # items in one text
+MOST = 200  # expressions in one text
 BOOLEAN = "boolean"
 
 
@@ -45,12 +45,17 @@ class Question:
     items: dict[str, None] = field(default_factory=dict)
     rows: dict[str, str] = field(default_factory=dict)  # SQL by what it is known by
 
+    @property
+    def groups(self) -> list[str]:
+        """The keys of those that need not be seen whole."""
+        return list(dict.fromkeys(key for parsed in self.queries if parsed.items for key in parsed.query.keys))
+
     def text(self) -> str:
         """One query, grouped by the keys of all of them; the first of a group's values has the type of all."""
-        keys = dict.fromkeys(key for parsed in self.queries for key in parsed.query.keys)
-        asked = ", ".join((*self.items, *(f"first({row})" for row in self.rows.values())))
-        grouped = ", ".join((*keys, window_call(self.queries[0].query.time, None)))
-        return f"SELECT {asked} FROM {SOURCE}" + (f" GROUP BY {grouped}" if self.items else "")
+        asked = ", ".join((*self.items, *(f"first({row})" for row in self.rows.values()))) or "1"
+        grouped = ", ".join((*self.groups, window_call(self.queries[0].query.time, None)))
+        whole = not any(parsed.items for parsed in self.queries)
+        return f"SELECT {asked} FROM {SOURCE}" + ("" if whole else f" GROUP BY {grouped}")
 
 
 class KnownTypes:
@@ -60,19 +65,23 @@ class KnownTypes:
         self._ask = ask
         self._rows: dict[tuple[str, str], str] = {}
         self._items: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._groups: set[tuple[str, str]] = set()  # what rows can be grouped by
+        self._failed: set[tuple[str, str]] = set()  # queries that Spark must see whole to say what is wrong with them
 
     def forget(self, source: str) -> None:
         """Let go of all that is known of expressions over a source."""
         self._rows = {key: kind for key, kind in self._rows.items() if key[0] != source}
         self._items = {key: found for key, found in self._items.items() if key[0] != source}
+        self._groups = {key for key in self._groups if key[0] != source}
+        self._failed = {key for key in self._failed if key[0] != source}
 
     def outputs(self, parsed: Parsed) -> Names | None:
-        """The names and types of a query's outputs, if that and its predicates being boolean is known."""
+        """The names and types of a query's outputs, if all that Spark could object to in the query is known."""
         query = parsed.query
         where = self._rows.get((query.source, where_key(parsed))) if query.where else BOOLEAN
         found = [self._item(query, item) for item in parsed.items or ()]
         known = tuple(each for each in found if each)
-        if parsed.items is None or where != BOOLEAN or len(known) < len(found):
+        if parsed.items is None or where != BOOLEAN or len(known) < len(found) or self._unknown_groups(parsed):
             return None
         return known[: len(query.outputs)] if not query.having or known[-1][1] == f'"{BOOLEAN}"' else None
 
@@ -100,8 +109,10 @@ class KnownTypes:
                 self._answer(question, found)
 
     def _learn_halves(self, batch: Sequence[Parsed]) -> None:
-        """Ask about the halves of a batch that has an expression at fault, until that stands alone."""
+        """Ask about the halves of a batch that has an expression at fault, until its query stands alone."""
         middle = len(batch) // 2
+        if not middle:
+            self._failed |= {(parsed.query.source, parsed.query.text) for parsed in batch}
         for half in (batch[:middle], batch[middle:]) if middle else ():
             self._learn(half, exact)
 
@@ -110,24 +121,28 @@ class KnownTypes:
         made: dict[tuple[str, str], Question] = {}
         seen: set[tuple[str, str, str]] = set()
         for parsed in batch:
+            if (parsed.query.source, parsed.query.text) in self._failed:
+                continue
             place = parsed.query.source, parsed.query.time
             items = {(*place, pick(item)): item.text for item in parsed.items or ()
                      if self._item(parsed.query, item) is None}
             new, rows = items.keys() - seen, self._unknown_rows(parsed)
             seen |= new
-            if new or rows:
+            if new or rows or self._unknown_groups(parsed):
                 question = made.setdefault(place, Question())
                 question.queries.append(parsed)
                 question.items |= dict.fromkeys(text for key, text in items.items() if key in new)
                 question.rows |= rows
-                if len(question.items) >= MOST:
+                if len(question.items) + len(question.rows) >= MOST:
                     yield made.pop(place)
         yield from made.values()
 
     def _answer(self, question: Question, found: StructType) -> None:
         """Remember what Spark said."""
         source, count = question.queries[0].query.source, len(question.items)
-        self.keep(source, question.rows, StructType(found.fields[count:]))
+        if question.rows:
+            self.keep(source, question.rows, StructType(found.fields[count:]))
+        self._groups |= {(source, key) for key in question.groups}
         items = {text: (each.name, each.dataType.json())
                  for text, each in zip(question.items, found.fields[:count], strict=True)}
         for parsed in question.queries:
@@ -142,6 +157,10 @@ class KnownTypes:
     def _item(self, query: Query, item: Item) -> tuple[str, str] | None:
         place = query.source, query.time
         return self._items.get((*place, item.text)) or self._items.get((*place, item.loose))
+
+    def _unknown_groups(self, parsed: Parsed) -> bool:
+        query = parsed.query
+        return parsed.items is not None and any((query.source, key) not in self._groups for key in query.keys)
 
     def _unknown_rows(self, parsed: Parsed) -> dict[str, str]:
         query = parsed.query
