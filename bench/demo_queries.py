@@ -3,8 +3,8 @@
     python bench/demo_queries.py [--rows N] [--repeat N] [--quick]
 
 "first" is the first run of a new session, written to Parquet, with all that Spark compiles for it; "parquet" is a later
-one. "noop" makes all rows in the workers and throws them away there; "spark" lets Spark project every answer instead, so
-that rows arrive in the JVM before they are thrown away.
+one. "noop" makes all rows in the workers and throws them away there; "spark" lets Spark project every answer instead,
+so that rows arrive in the JVM before they are thrown away.
 """
 
 from __future__ import annotations
