@@ -55,6 +55,8 @@ def groups_plainly(groups: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> bool
 def own_words(scope: Scope, items: Sequence[exp.Expr], tokens: Sequence[Token]) -> list[str] | None:
     """The words of each output that has no alias, by which Spark names it, '' for the others; None where they mean
     something else, or nothing, over another FROM."""
+    if all(isinstance(item, exp.Alias) for item in items):
+        return [""] * len(items)
     spans = list(_spans(tokens))
     if len(spans) != len(items):
         return None

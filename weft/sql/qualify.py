@@ -46,7 +46,8 @@ class Scope:
             elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
                 part.replace(exp.Var(this=part.name.upper()) if _is_unit(part) else self._column(part, clause))
         for part in parts:
-            self._field(part)
+            if isinstance(part, exp.Dot):
+                self._field(part)
         return root.this.pop()
 
     def _function(self, call: exp.Anonymous, clause: str) -> None:

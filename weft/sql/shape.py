@@ -55,6 +55,8 @@ def _typed(node: exp.Expr, text: str, allowed: Sequence[str]) -> str:
 
     A type has a question mark before it, which no name has.
     """
+    if isinstance(node, exp.Column):
+        return text
     nodes = list(node.walk())
     numbers = [part for part in nodes if isinstance(part, exp.Literal) and not part.is_string]
     kinds = ["" if part.this == LEAST else number_kind(part.this) or "" for part in numbers]
