@@ -10,7 +10,7 @@ from math import gcd
 from hypothesis import strategies as st
 
 from weft.optimize.schedule import RunGroup, ScheduleProblem
-from weft.optimize.schedule.dispatch import MINUTE
+from weft.optimize.schedule.problem import MINUTE
 
 
 def problem_of(groups: Iterable[tuple], overhead: float = 0) -> ScheduleProblem:

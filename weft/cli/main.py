@@ -1,5 +1,5 @@
-"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, compact, calibrate,
-package."""
+"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, schedule, compact,
+calibrate, package."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from weft.cli.options import (
     VIEWS,
     AlgorithmOption,
     AllOption,
+    CapacityOption,
     CheckpointOption,
     ClockSkewOption,
     DeadLettersOption,
     DebugOption,
     DryRunOption,
     FolderArgument,
+    GroupsOption,
     HoursOption,
     HtmlOption,
     IncrementalOption,
@@ -35,6 +37,8 @@ from weft.cli.options import (
     OlderOption,
     OnceOption,
     OptimizerOption,
+    OverheadOption,
+    PolicyOption,
     ProjectOption,
     QueryOption,
     RateOption,
@@ -74,6 +78,8 @@ what_if = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(what_if, name="what-if")
+schedule = typer.Typer(invoke_without_command=True, subcommand_metavar="")
+app.add_typer(schedule, name="schedule")
 
 
 def print_version(wanted: bool) -> None:
@@ -164,6 +170,27 @@ def windows(
     with reporting(as_json, debug) as output:
         asked = Question(windows, optimizer, model, algorithm or [], rate, rows, keys, hours, slicer)
         plan_windows(output, asked)
+
+
+@schedule.callback(
+    epilog="Examples: weft schedule --groups 2m:9,3m:14,5m:29; weft schedule --groups 2m:9,3m:14,5m:29 --capacity 12; "
+    "weft schedule --groups fast=30s:5+1,slow=1h:80+4 --overhead 3 --policy cyclic --json | jq '.policies[].runs'"
+)
+def show_schedule(
+    context: typer.Context,
+    groups: GroupsOption = None,
+    policy: PolicyOption = None,
+    capacity: CapacityOption = None,
+    overhead: OverheadOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show when groups of queries should run so that each stays fresh enough and runs are shared, and what it costs."""
+    from weft.cli.schedule import Question, show_policies
+
+    if context.invoked_subcommand is None:
+        with reporting(as_json, debug) as output:
+            show_policies(output, Question(groups or [], policy or [], capacity, overhead))
 
 
 @app.command(

@@ -7,11 +7,10 @@ from fractions import Fraction
 from random import Random
 
 from weft.model.edges import Progression, signed_terms, without_contained
-from weft.optimize.schedule.problem import ScheduleProblem
+from weft.optimize.schedule.problem import MINUTE, ScheduleProblem
 from weft.optimize.schedule.timetable import Schedule
 
 TERMS, SAMPLES = 4096, 4000
-MINUTE = 60_000_000
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from weft.optimize.schedule.problem import MINUTE
 from weft.optimize.schedule.timetable import Timetable
-
-MINUTE = 60_000_000
 
 
 @dataclass(frozen=True)
@@ -93,20 +92,24 @@ def next_run(now: int, rules: RunRules, state: RunState) -> NextRun:
 
 
 def set_back(now: int, rules: RunRules, state: RunState) -> RunState:
-    """The state where the clock shows less than when a group last started: as if that had been now.
+    """The state in which no group waits longer than if its last run were now.
 
-    Else a clock that is set back by a day would keep everything waiting for a day.
+    That changes nothing unless the clock was set back, by which it would else all wait so much longer.
     """
-    return tuple(_set_back(g, now, rules, known) for g, known in enumerate(state))
+    found = list(state)
+    for g, known in enumerate(state):
+        if known.due > now and (known.started is None or known.started > now or known.failures):
+            latest = latest_due(g, now, rules, known)
+            started = None if known.started is None else min(known.started, now)
+            found[g] = GroupState(min(known.due, latest), started, known.failures)
+    return tuple(found)
 
 
-def _set_back(group: int, now: int, rules: RunRules, known: GroupState) -> GroupState:
-    started = None if known.started is None else min(known.started, now)
+def latest_due(group: int, now: int, rules: RunRules, known: GroupState) -> int:
+    """When a group would be due whose last run, good or not, were now."""
     if known.failures:
-        return GroupState(min(known.due, now + rules.back_off.delay(known.failures)), started, known.failures)
-    if started is None:
-        return GroupState(min(known.due, now))
-    return known if started == known.started else GroupState(rules.timetable.next_due(group, now), now)
+        return now + rules.back_off.delay(known.failures)
+    return now if known.started is None else rules.timetable.next_due(group, now)
 
 
 def runs_apart(ready: Iterable[int], rules: RunRules, state: RunState) -> list[tuple[int, ...]]:

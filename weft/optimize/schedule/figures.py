@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from weft.optimize.schedule.dispatch import FinishedRun
+from weft.optimize.schedule.timetable import Rhythm
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,14 @@ def group_figures(runs: Iterable[FinishedRun], group: int, bound: int, until: in
     mean = Fraction(sum(gaps), len(gaps)) if gaps else None
     missed = sum(gap > bound for gap in [*gaps, open_gap])
     return GroupFigures(len(good), mean, max(gaps, default=None), missed, *answer_ages(good, until))
+
+
+def planned_figures(rhythm: Rhythm, until: int) -> GroupFigures:
+    """The figures of a group whose runs take no time and all come as planned: answers grow old from run to run."""
+    gaps = rhythm.gaps
+    age = Fraction(sum(gap**2 for gap in gaps), 2 * rhythm.period)
+    runs = round(Fraction(until * len(gaps), rhythm.period))
+    return GroupFigures(runs, Fraction(rhythm.period, len(gaps)), max(gaps), 0, age, max(gaps))
 
 
 def answer_ages(runs: Sequence[FinishedRun], until: int) -> tuple[Fraction | None, int | None]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from weft.cost.runs import RunCosts
 from weft.errors import PlanError
 
+MINUTE = 60_000_000  # microseconds, the unit of all times here
 MANY = 32  # distinct bounds that a search takes one by one
 
 

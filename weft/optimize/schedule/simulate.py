@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 
 from weft.optimize.schedule.dispatch import (
-    MINUTE,
     BackOff,
     FinishedRun,
     NextRun,
@@ -15,7 +16,7 @@ from weft.optimize.schedule.dispatch import (
     first_state,
     follow,
 )
-from weft.optimize.schedule.problem import ScheduleProblem
+from weft.optimize.schedule.problem import MINUTE, ScheduleProblem
 from weft.optimize.schedule.timetable import Timetable
 
 Fails = Callable[[NextRun], Iterable[int]]
@@ -32,7 +33,8 @@ class Simulation:
     @property
     def cost(self) -> Fraction:
         """What all runs cost."""
-        return sum((self.problem.costs.together(run.members) for run in self.runs), Fraction(0))
+        times = Counter(run.members for run in self.runs)
+        return sum((count * self.problem.costs.together(members) for members, count in times.items()), Fraction(0))
 
     @property
     def busy(self) -> int:
@@ -72,8 +74,12 @@ def simulate(problem: ScheduleProblem, timetable: Timetable, until: int, load: L
     rules = RunRules(timetable, problem.bounds, load.merge, load.back_off)
     clock, runs = CountingClock(until), []
 
+    @cache
+    def length(members: tuple[int, ...]) -> int:
+        return run_length(problem.costs.together(members), load.capacity)
+
     def execute(run: NextRun) -> Iterable[int]:
-        clock.moment += run_length(problem.costs.together(run.members), load.capacity)
+        clock.moment += length(run.members)
         return load.fails(run)
 
     for run, _ in follow(rules, first_state(rules, 0), clock, execute):

@@ -10,9 +10,8 @@ from tests.strategies.schedules import PAPER, problem_of
 from weft.cost.runs import count_comparisons, intervals_read
 from weft.optimize.schedule import find_policy, make_schedule
 from weft.optimize.schedule.cost_rate import cost_rate
-from weft.optimize.schedule.dispatch import MINUTE
 from weft.optimize.schedule.hybrid import of_parts, part_cost
-from weft.optimize.schedule.problem import ScheduleProblem, merge_groups
+from weft.optimize.schedule.problem import MINUTE, ScheduleProblem, merge_groups
 from weft.optimize.schedule.speed_up import speed_up_sides, speed_ups
 from weft.optimize.schedule.timetable import Schedule
 

@@ -17,8 +17,7 @@ from weft.errors import PlanError
 from weft.optimize.schedule import POLICIES, RunGroup, ScheduleProblem, find_policy, make_schedule
 from weft.optimize.schedule.base import Policy
 from weft.optimize.schedule.cost_rate import cost_rate, exact_rate, sampled_rate
-from weft.optimize.schedule.dispatch import MINUTE
-from weft.optimize.schedule.problem import close_bounds
+from weft.optimize.schedule.problem import MINUTE, close_bounds
 from weft.optimize.schedule.simulate import simulate
 from weft.optimize.schedule.timetable import Rhythm, Schedule, steady
 
