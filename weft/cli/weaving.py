@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from weft.cli.aggregates import load_aggregate
 from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
-from weft.cli.project import Project, ProjectSource
+from weft.cli.project import ALL, Project, ProjectSource
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
 from weft.cli.toml import FILE
 from weft.errors import WeftError
@@ -34,14 +34,15 @@ def bind_project(project: Project, only: Iterable[str], report: Report) -> Loade
     found = read_queries(project.folder, project.files)
     wanted = select(found, tuple(only))
     loom = new_loom(project)
+    said = (*found.faults, *unknown_bounds(project, found))
     faults = [fault for source in project.sources if (fault := add_source(loom, source))]
     faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
     if faults:  # a query of a missing source or aggregate would only repeat what is already said
-        return LoadedProject(loom, (), (*found.faults, *faults))
+        return LoadedProject(loom, (), (*said, *faults))
     for done, query in enumerate(wanted):
         report(done, len(wanted), f"checking {query.name}")
-        faults += [fault] if (fault := add_query(loom, query)) else []
-    return LoadedProject(loom, wanted, (*found.faults, *faults))
+        faults += [fault] if (fault := add_query(loom, query, project.every.get(query.name))) else []
+    return LoadedProject(loom, wanted, (*said, *faults))
 
 
 def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
@@ -66,7 +67,8 @@ def new_loom(project: Project) -> Loom:
     from weft.loom import Loom
     from weft.spark.session.session import local_session
 
-    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values)
+    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values,
+                every=project.every.get(ALL))
 
 
 def add_source(loom: Loom, source: ProjectSource) -> Fault | None:
@@ -90,10 +92,18 @@ def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:
     return None
 
 
-def add_query(loom: Loom, query: QueryText) -> Fault | None:
+def unknown_bounds(project: Project, found: QuerySet) -> Iterator[Fault]:
+    """A fault for each bound of weft.toml that is no query's, unless a file at fault may have it."""
+    for name in project.every:
+        if name != ALL and not found.faults and (unknown := missing(found.queries, [name])):
+            yield Fault(f"queries.every: {unknown}", file=FILE)
+
+
+def add_query(loom: Loom, query: QueryText, every: str | None) -> Fault | None:
     """Adds a query, or says what is wrong with it."""
+    bound: dict[str, Any] = {} if every is None else {"every": every}
     try:
-        loom.query(query.name, query.sql)
+        loom.query(query.name, query.sql, **bound)
     except WeftError as error:
         return fault_of(error, query.name, query.file, query.skipped)
     return None

@@ -26,6 +26,7 @@ from weft.spark.bind.check import Checker, refuse_large
 from weft.spark.bind.functions import check_name, check_partials
 from weft.spark.session.session import active_or_local, has_session
 from weft.sql import parse_query
+from weft.sql.freshness import parse_bound
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +36,10 @@ class Registry:
     """Sources, queries and aggregates, and the store that keeps what is known of them."""
 
     def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
-                 max_bag_values: int = MAX_BAG_VALUES):
+                 max_bag_values: int = MAX_BAG_VALUES, every: str | None = None):
         if max_bag_values < 1:
             raise PlanError(f"max_bag_values must be a whole number above 0, not {max_bag_values}.")
+        self._every = None if every is None else parse_bound(every)
         self._starts_session = spark is None and not has_session()
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
@@ -91,7 +93,8 @@ class Registry:
         before = sources[name], sources.frames[name]
         sources.put(made, frame)
         try:
-            bound = {each.query.name: self._check(each.query.name, each.query.text) for each in readers}
+            bound = {each.query.name: fresh_as(self._check(each.query.name, each.query.text), each.query.every)
+                     for each in readers}
         except BaseException as error:
             sources.put(*before)
             self._context.checker.keep(each.query for each in readers)
@@ -103,17 +106,19 @@ class Registry:
         self._context.sizes.recall(bound.values(), self._store)
         self._queries |= bound
 
-    def query(self, name: str, sql: str, replace: bool = False) -> Query:
+    def query(self, name: str, sql: str, replace: bool = False, every: str | None = None) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead.
 
-        With `replace` a query that has the name already goes, if the new one can run.
+        With `replace` a query that has the name already goes, if the new one can run. `every` is the longest time
+        between two of its answers ("5 minutes"), which SQL may also say by the hint EVERY: it changes when answers
+        come, never what they are. See docs/schedules.md.
         """
         if not NAME.fullmatch(name):
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries and not replace:
             raise QueryError(name, "there is already a query of this name.",
                              hint="Choose another name, or give replace=True.")
-        bound = self._check(name, sql)
+        bound = self._check(name, sql, every)
         refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
         if self._store:
             self._store.register((bound.query,))
@@ -121,9 +126,10 @@ class Registry:
         self._queries[name] = bound
         return bound.query
 
-    def _check(self, name: str, sql: str) -> BoundQuery:
+    def _check(self, name: str, sql: str, every: str | None = None) -> BoundQuery:
         checker = self._context.checker
-        return checker.bind(parse_query(name, sql, self._context.sources.schemas, checker.defined))
+        bound = checker.bind(parse_query(name, sql, self._context.sources.schemas, checker.defined, every))
+        return bound if bound.query.every else fresh_as(bound, self._every)
 
     def drop(self, name: str) -> None:
         """Take a query away; its history stays in the catalog, and plans that were made with it stay as they are."""
@@ -181,3 +187,8 @@ class Registry:
         found = self._chosen(names)
         self._context.sources.refresh(bound.query.source for bound in found)
         return found
+
+
+def fresh_as(bound: BoundQuery, every: int | None) -> BoundQuery:
+    """The query with another bound on the time between its answers."""
+    return changed(bound, query=changed(bound.query, every=every))

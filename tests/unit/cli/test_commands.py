@@ -26,6 +26,7 @@ class FakeLoom:
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.every: dict[str, str | None] = {}
         self.sink: Any = None
         self.algorithm: Any = None
         self.optimizer: Any = None
@@ -47,7 +48,8 @@ class FakeLoom:
         if not Path(path).exists():
             raise SourceError(f"there is nothing at '{path}'.")
 
-    def query(self, name: str, sql: str) -> None:
+    def query(self, name: str, sql: str, every: str | None = None) -> None:
+        self.every[name] = every
         for number, line in enumerate(sql.split("\n"), start=1):
             if "JOIN" in line:
                 raise RefusedError(name, "joins do not run yet.", place=Place(number, line.index("JOIN") + 1))
@@ -133,6 +135,21 @@ def test_check_gives_errors_to_machines(weft: Weft) -> None:
     first = data["errors"][0]
     assert (first["query"], first["file"], first["line"], first["column"]) == ("two", "queries/more.sql", 5, 10)
     assert first["kind"] == "RefusedError"
+
+
+def test_bounds_of_weft_toml_reach_their_queries(weft: Weft, loom: FakeLoom) -> None:
+    text = Path("weft.toml").read_text()
+    Path("weft.toml").write_text(text.replace("[queries]", "[queries]\nevery = { vwap = '1 minute', '*' = '1 hour' }"))
+    assert weft("check").exit_code == 0
+    assert {name: every for name, every in loom.every.items() if every} == {"vwap": "1 minute"}
+
+
+def test_a_bound_of_no_query_is_a_fault(weft: Weft) -> None:
+    text = Path("weft.toml").read_text()
+    Path("weft.toml").write_text(text.replace("[queries]", "[queries]\nevery = { vwpa = '1 minute' }"))
+    result = weft("check")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "weft.toml: queries.every: there is no query 'vwpa'. Did you mean 'vwap'?\n"
 
 
 def test_a_missing_source_is_said_once(weft: Weft) -> None:
