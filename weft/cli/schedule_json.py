@@ -14,6 +14,7 @@ from weft.optimize.schedule.figures import GroupFigures
 from weft.optimize.schedule.problem import MINUTE
 
 MOST_RUNS = 1000
+DIGITS = 2**53
 
 
 def to_dict(reply: Reply) -> dict[str, Any]:
@@ -91,6 +92,6 @@ def minutes(micros: Fraction | int | None) -> float | int | None:
 
 
 def number(value: Fraction | int) -> float | int:
-    """A number as JSON has it: whole where it is."""
+    """A number as JSON has it: whole where it is, or where no double has its digits."""
     value = Fraction(value)
-    return int(value) if value.denominator == 1 else tidy(float(value))
+    return int(value) if value.denominator == 1 or abs(value) > DIGITS else tidy(float(value))

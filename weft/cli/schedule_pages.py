@@ -11,8 +11,7 @@ from rich.text import Text
 
 from weft.cli.schedule_reply import PolicyReply, Reading, Reply
 from weft.cli.tables import columns, few
-from weft.cli.timeline import axis, frame_of, legend, length, marks, timeline
-from weft.model.window import duration
+from weft.cli.timeline import axis, bound_text, frame_of, legend, length, marks, timeline
 from weft.optimize.schedule import ScheduleProblem
 from weft.optimize.schedule.figures import GroupFigures
 from weft.optimize.schedule.problem import MINUTE
@@ -70,7 +69,7 @@ def group_table(reply: Reply, title: str, value: Callable[[GroupFigures], Fracti
         gaps = [one.groups[g].longest_gap for one in reply.policies]
         cells = [Text("–" if time is None else length(time), "" if gap is None or gap <= group.bound else "red")
                  for time, gap in zip(found, gaps, strict=True)]
-        table.add_row(group.name, duration(group.bound), *cells)
+        table.add_row(group.name, bound_text(group.bound), *cells)
     left = len(reply.problem.groups) - SHOWN
     if left > 0:
         table.add_row(f"and {left} more")
@@ -119,7 +118,7 @@ def saving_sentence(reply: Reply, one: PolicyReply, group: int) -> str:
     """What a speed-up saves."""
     up = next(up for up in one.sped_up if up.group == group)
     saves, bound = float(up.saves * MINUTE), reply.problem.bounds[group]
-    instead = f"  {name_of(reply, group)} every {length(up.every)} instead of {duration(bound)}"
+    instead = f"  {name_of(reply, group)} every {length(up.every)} instead of {bound_text(bound)}"
     if saves >= 0:
         return f"{instead} saves {saves:.4g} a minute."
     return f"{instead} costs {-saves:.4g} more a minute by itself: it pays together with the others only."
@@ -146,4 +145,4 @@ def too_slow(problem: ScheduleProblem, reply: Reply) -> Iterator[str]:
         takes = problem.costs.together([g]) / reply.capacity * MINUTE
         if takes > group.bound:
             yield (f"One run of {group.name} alone takes {length(takes)}, longer than its bound of "
-                   f"{duration(group.bound)}: no schedule keeps it.")
+                   f"{bound_text(group.bound)}: no schedule keeps it.")

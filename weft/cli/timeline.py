@@ -15,6 +15,8 @@ from weft.optimize.schedule.dispatch import FinishedRun
 
 WIDE = 60  # columns
 PERIODS = 6  # of the longest bound that are shown, where it takes longer for all bounds to come round
+MILLENNIUM = 365_000 * 86_400_000_000
+LONG = 8  # characters of a bound
 LABELS = 10  # columns between two times below the picture
 RUN, SOONER, LATE, GOING, IDLE = "●", "○", "✗", "━", "·"
 STYLES = {RUN: "green", SOONER: "cyan", LATE: "bold red", GOING: "blue", IDLE: "dim"}
@@ -46,7 +48,7 @@ def frame_of(problem: ScheduleProblem) -> Frame:
 def timeline(problem: ScheduleProblem, runs: Sequence[FinishedRun], frame: Frame, most: int) -> Iterator[Text]:
     """A row for each group, of the first so many."""
     names = max(len(group.name) for group in problem.groups)
-    bounds = [duration(group.bound) for group in problem.groups]
+    bounds = [bound_text(group.bound) for group in problem.groups]
     for g, group in enumerate(problem.groups[:most]):
         row = Text(f"  {group.name:{names}}  {bounds[g]:>{max(map(len, bounds))}}  ")
         for mark in marks(runs, g, group.bound, frame):
@@ -76,7 +78,7 @@ def mark_of(at: int, last: int | None, bound: int, there: str) -> str:
 def axis(problem: ScheduleProblem, frame: Frame) -> Text:
     """The times below a picture."""
     names = max(len(group.name) for group in problem.groups)
-    margin = 2 + names + 2 + max(len(duration(group.bound)) for group in problem.groups) + 2
+    margin = 2 + names + 2 + max(len(bound_text(group.bound)) for group in problem.groups) + 2
     labels = (length(column * frame.column) if column else "0" for column in range(0, frame.columns + 1, LABELS))
     return Text(" " * margin + "".join(f"{label:<{LABELS}}" for label in labels).rstrip(), "dim")
 
@@ -90,8 +92,16 @@ def legend(used: str) -> Text:
     return found
 
 
+def bound_text(micros: int) -> str:
+    """A bound as it is, or in three digits where that is long."""
+    exact = duration(micros)
+    return exact if len(exact) <= LONG else length(micros)
+
+
 def length(micros: Fraction | int) -> str:
     """A time in three digits and the largest unit that it has one of: 1.67 min, 90 s as 1.5 min."""
+    if micros > MILLENNIUM:
+        return "> 1000 years"
     size, unit = next(((size, unit) for size, unit in UNITS if micros >= size), UNITS[-1])
     value = f"{float(Fraction(micros) / size):.3g}"
     return f"{float(value):g} {unit}"

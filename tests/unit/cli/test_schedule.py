@@ -231,3 +231,12 @@ def test_it_needs_no_spark(tmp_path: Path) -> None:
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=path, capture_output=True, text=True)
     assert done.stdout.split() == ["0", "False"], done.stderr
+
+
+def test_bounds_that_hardly_ever_come_round(ask: Ask) -> None:
+    """Sixty odd bounds meet again after more than a double can hold."""
+    bounds = [10**8 + 2 * n * n + 1 for n in range(60)]
+    options = ("--groups", ",".join(f"{bound}us:{1 + bound % 9}" for bound in bounds), "--policy", "conservative")
+    assert "> 1000 years" in ask(*options).stdout
+    one = by_policy(ask(*options, "--json"))["conservative"]
+    assert one["period"] > 10**300 and one["cost_error"] > 0 and len(one["runs"]) == 1000

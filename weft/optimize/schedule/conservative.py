@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from weft.optimize.schedule.base import Policy
 from weft.optimize.schedule.problem import ScheduleProblem
-from weft.optimize.schedule.timetable import Schedule, steady
+from weft.optimize.schedule.timetable import Schedule, steady_schedule
 
 
 def schedule(problem: ScheduleProblem) -> Schedule:
     """Every multiple of each bound."""
-    return steady(problem.bounds)
+    return steady_schedule(problem.bounds)
 
 
 conservative = Policy(

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from weft.optimize.schedule.base import Policy
 from weft.optimize.schedule.problem import ScheduleProblem, close_bounds, merge_groups
-from weft.optimize.schedule.timetable import Schedule, expand, steady
+from weft.optimize.schedule.timetable import Schedule, expand, steady_schedule
 
 BASES = 16  # first periods that are tried for each bound
 KEPT = 32  # chains of one length that the search goes on with
@@ -37,7 +37,8 @@ def chain_schedule(problem: ScheduleProblem) -> Schedule:
     steps = added_costs(problem)
     likely = sorted(best_chain(problem.bounds, steps, base) for base in first_periods(problem.bounds))[:KEPT]
     together = [problem.bounds[0]] * len(problem.bounds)
-    return steady(min([together, *(periods for _, periods in likely)], key=lambda periods: chain_cost(steps, periods)))
+    chains = [together, *(periods for _, periods in likely)]
+    return steady_schedule(min(chains, key=lambda periods: chain_cost(steps, periods)))
 
 
 def added_costs(problem: ScheduleProblem) -> list[Fraction]:

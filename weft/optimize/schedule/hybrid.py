@@ -17,7 +17,7 @@ from weft.optimize.exhaustive import partitions
 from weft.optimize.schedule.base import Policy
 from weft.optimize.schedule.cost_rate import cost_rate
 from weft.optimize.schedule.problem import ScheduleProblem, close_bounds, merge_groups
-from weft.optimize.schedule.timetable import Schedule, expand, steady
+from weft.optimize.schedule.timetable import Schedule, expand, steady_schedule
 
 MOST = 10  # bounds of which all 115,975 partitions are priced
 ROUNDS = 2  # of polishing
@@ -36,7 +36,7 @@ def schedule(problem: ScheduleProblem) -> Schedule:
 
 def of_parts(problem: ScheduleProblem, parts: Parts, best: bool = True, note: str = "") -> Schedule:
     """The schedule in which each part runs at its smallest bound."""
-    return expand(steady(merge_groups(problem, parts).bounds, best, note), parts)
+    return expand(steady_schedule(merge_groups(problem, parts).bounds, best, note), parts)
 
 
 def best_partition(problem: ScheduleProblem) -> Parts:
@@ -144,7 +144,7 @@ def moves(parts: Parts, group: int) -> Iterator[Parts]:
 def part_cost(problem: ScheduleProblem, parts: Parts) -> Fraction:
     """What a partition costs."""
     merged = merge_groups(problem, parts)
-    return cost_rate(merged, steady(merged.bounds)).cost
+    return cost_rate(merged, steady_schedule(merged.bounds)).cost
 
 
 hybrid = Policy(

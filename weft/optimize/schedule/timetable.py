@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,7 +43,8 @@ class Rhythm:
     def next_after(self, moment: int) -> int:
         """The first run later than a moment."""
         since = moment % self.period
-        offset = next((o for o in self.offsets if o > since), self.offsets[0] + self.period)
+        place = bisect_right(self.offsets, since)
+        offset = self.offsets[place] if place < len(self.offsets) else self.offsets[0] + self.period
         return moment - since + offset
 
 
@@ -95,7 +97,7 @@ class BoundsAlone:
         return after + self.bounds[group]
 
 
-def steady(periods: Sequence[int], best: bool = True, note: str = "") -> Schedule:
+def steady_schedule(periods: Sequence[int], best: bool = True, note: str = "") -> Schedule:
     """The schedule in which each group runs at every multiple of its period."""
     return Schedule(tuple(map(Rhythm, periods)), best, note)
 

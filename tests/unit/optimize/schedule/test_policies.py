@@ -20,7 +20,7 @@ from weft.optimize.schedule.base import Policy
 from weft.optimize.schedule.cost_rate import cost_rate, exact_rate, sampled_rate
 from weft.optimize.schedule.problem import MINUTE, close_bounds
 from weft.optimize.schedule.simulate import simulate
-from weft.optimize.schedule.timetable import Rhythm, Schedule, steady
+from weft.optimize.schedule.timetable import Rhythm, Schedule, steady_schedule
 
 hybrid = sys.modules["weft.optimize.schedule.hybrid"]  # the name in the package is the policy
 cyclic = sys.modules["weft.optimize.schedule.cyclic"]
@@ -156,7 +156,7 @@ def test_a_cost_that_cannot_be_counted_is_sampled():
     groups = (RunGroup(f"G{i}", bound, Fraction(random.randint(1, 30))) for i, bound in enumerate(bounds))
     problem = ScheduleProblem(tuple(groups))
     rate = cost_rate(problem, make_schedule(find_policy("conservative"), problem))
-    assert exact_rate(problem, steady(bounds)) is None and rate.error > 0
+    assert exact_rate(problem, steady_schedule(bounds)) is None and rate.error > 0
     alone = sum(group.read / group.bound for group in problem.groups)  # such bounds hardly ever coincide
     assert abs(float(rate.cost - alone)) <= rate.error + float(alone) * 1e-3
 
@@ -203,7 +203,7 @@ def test_bad_input_gets_a_sentence(bad, words):
 
 
 def test_a_policy_that_breaks_a_bound_is_named():
-    lazy = Policy("lazy", "Lazy", "", "", lambda problem: steady([5 * MINUTE] * len(problem.groups)))
+    lazy = Policy("lazy", "Lazy", "", "", lambda problem: steady_schedule([5 * MINUTE] * len(problem.groups)))
     with pytest.raises(PlanError, match="policy 'lazy' leaves 'G1' 5 min without a run: its bound is 2 min"):
         make_schedule(lazy, PAPER)
     lossy = Policy("lossy", "Lossy", "", "", lambda problem: Schedule((Rhythm(1),) * 2))
