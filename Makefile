@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans lock clean
+.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans bench-joins lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -53,6 +53,9 @@ PLANS := queries rate overlap skew incremental adding optimizations counting tec
 bench-plans: $(READY)     ## measure the plans of the optimizers: the papers' figures, time, quality (ARGS=--quick)
 	@set -e; for name in $(PLANS); do $(BIN)/python bench/plan_$$name.py $(ARGS); done
 	@$(BIN)/python bench/schedules.py $(ARGS)
+
+bench-joins: $(READY)     ## join orders and drop boxes by the rate model: the paper's figures (ARGS=--quick)
+	@$(BIN)/python bench/joins_model.py $(ARGS)
 
 lock:                     ## remake requirements.lock from pyproject.toml
 	@test -x $(BIN)/python || python3 -m venv .venv

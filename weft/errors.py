@@ -29,6 +29,14 @@ class QueryError(WeftError):
         super().__init__(f"query '{query}'{where}: {reason}" + (f" {hint}" if hint else ""))
 
 
+class QueriesError(WeftError):
+    """Some of many queries that were to be added together cannot run, so none was added: the errors of all."""
+
+    def __init__(self, errors: tuple[QueryError, ...]):
+        self.errors = errors
+        super().__init__("\n".join(map(str, errors)))
+
+
 class ParseError(QueryError):
     """The text is not SQL that Weft can read."""
 

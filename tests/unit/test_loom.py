@@ -46,6 +46,7 @@ def loom(monkeypatch):
     monkeypatch.setattr("weft.loom.sources.Sources.schemas", schemas)
     monkeypatch.setattr("weft.spark.bind.check.Checker.bind",
                         lambda self, parsed: BoundQuery(parsed.query, "timestamp", (), ()))
+    monkeypatch.setattr("weft.spark.bind.check.Checker.learn", lambda self, parsed: None)
     return lambda **options: Loom(Session(), **options)
 
 
@@ -56,6 +57,13 @@ def test_how_often_answers_come_is_the_querys_own_else_the_looms(loom):
     made.query("none", SQL)
     assert {query.name: query.every // 60_000_000 for query in made.queries} == {"own": 5, "hinted": 2, "none": 60}
     assert loom().query("none", SQL).every is None
+
+
+def test_many_queries_have_bounds_by_name(loom):
+    made = loom(every="1 hour").add_queries({"a": SQL, "b": HINTED, "c": SQL}, every={"a": "5 minutes"})
+    assert [query.every // 60_000_000 for query in made] == [5, 2, 60]
+    with pytest.raises(QueryError, match="query 'd': every= has a bound for it"):
+        loom().add_queries({"a": SQL}, every={"d": "5 minutes"})
 
 
 def test_a_bound_that_is_none_is_refused(loom):

@@ -14,17 +14,21 @@ from weft.cli.options import (
     VIEWS,
     AlgorithmOption,
     AllOption,
-    CapacityOption,
     CheckpointOption,
     ClockSkewOption,
+    CoresOption,
+    CrossProductsOption,
     DeadLettersOption,
     DebugOption,
     DryRunOption,
     FolderArgument,
-    GroupsOption,
     HoursOption,
     HtmlOption,
     IncrementalOption,
+    JoinHtmlOption,
+    JoinMsOption,
+    JoinOptimizerOption,
+    JoinWindowsOption,
     JsonLinesOption,
     JsonOption,
     KeysOption,
@@ -37,20 +41,22 @@ from weft.cli.options import (
     OlderOption,
     OnceOption,
     OptimizerOption,
-    OverheadOption,
-    PolicyOption,
     ProjectOption,
     QueryOption,
     RateOption,
     RemoveOption,
     ResetOption,
     RowsOption,
+    SelectivityOption,
+    ShedOption,
     ShowOption,
     SinkArgument,
     SinkOption,
     SlicerOption,
     StoreOption,
     StreamSinkOption,
+    StreamsOption,
+    SvgOption,
     TargetSizeOption,
     TechniqueOption,
     TriggerOption,
@@ -59,6 +65,7 @@ from weft.cli.options import (
     ZipArgument,
 )
 from weft.cli.output import reporting
+from weft.cli.schedule_commands import schedule
 
 app = typer.Typer(
     name="weft",
@@ -74,11 +81,11 @@ app = typer.Typer(
 
 what_if = typer.Typer(
     help="Plan what is in no project, without data or Spark.",
-    epilog="Example: weft what-if windows 16/4,10/5,8/4 --rate 1.2",
+    epilog="Examples: weft what-if windows 16/4,10/5,8/4 --rate 1.2; "
+    "weft what-if joins --streams A:10:10,B:70:10,C:20:10 --selectivity AB=0.5,BC=0.2 --join-ms 14",
     no_args_is_help=True,
 )
 app.add_typer(what_if, name="what-if")
-schedule = typer.Typer(invoke_without_command=True, subcommand_metavar="")
 app.add_typer(schedule, name="schedule")
 
 
@@ -172,25 +179,32 @@ def windows(
         plan_windows(output, asked)
 
 
-@schedule.callback(
-    epilog="Examples: weft schedule --groups 2m:9,3m:14,5m:29; weft schedule --groups 2m:9,3m:14,5m:29 --capacity 12; "
-    "weft schedule --groups fast=30s:5+1,slow=1h:80+4 --overhead 3 --policy cyclic --json | jq '.policies[].runs'"
+@what_if.command(
+    epilog="Examples: weft what-if joins --streams A:10:10,B:70:10,C:20:10 --selectivity AB=0.5,BC=0.2 --join-ms 14; "
+    "weft what-if joins --streams orders:50:5m,trades:400:30s --selectivity orders-trades=0.001 --windows time "
+    "--join-ms 2 --json; "
+    "weft what-if joins -s A:10:10,B:70:10,C:20:10 -f AB=0.5,BC=0.2 --join-ms 3 --svg joins.svg"
 )
-def show_schedule(
-    context: typer.Context,
-    groups: GroupsOption = None,
-    policy: PolicyOption = None,
-    capacity: CapacityOption = None,
-    overhead: OverheadOption = None,
+def joins(
+    streams: StreamsOption,
+    selectivity: SelectivityOption = None,
+    join_ms: JoinMsOption = None,
+    windows: JoinWindowsOption = "rows",
+    shed: ShedOption = "rows",
+    optimizer: JoinOptimizerOption = None,
+    cross_products: CrossProductsOption = True,
+    cores: CoresOption = 1,
+    svg: SvgOption = None,
+    html: JoinHtmlOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show when groups of queries should run so that each stays fresh enough and runs are shared, and what it costs."""
-    from weft.cli.schedule import Question, show_policies
+    """Show in which order to join streams, what each order costs, and what must be dropped where none keeps up."""
+    from weft.cli.what_if_joins import JoinQuestion, plan_joins
 
-    if context.invoked_subcommand is None:
-        with reporting(as_json, debug) as output:
-            show_policies(output, Question(groups or [], policy or [], capacity, overhead))
+    with reporting(as_json, debug) as output:
+        asked = JoinQuestion(streams, selectivity or [], join_ms, windows, shed, optimizer, cross_products, cores)
+        plan_joins(output, asked, svg, html)
 
 
 @app.command(

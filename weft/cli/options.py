@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from weft.optimize import OPTIMIZERS
+from weft.optimize.join_order import EVERY_JOIN_OPTIMIZER
 from weft.optimize.schedule import POLICIES
 from weft.slicing import PAIRS, SLICERS
 
@@ -104,6 +105,60 @@ KeysOption = Annotated[
 ]
 HoursOption = Annotated[
     float | None, typer.Option("--hours", help="Hours that its rows span (spark).", show_default="10")
+]
+StreamsOption = Annotated[
+    list[str],
+    typer.Option(
+        "--streams",
+        "-s",
+        metavar="STREAMS",
+        help="The streams as name:rate:window, separated by commas: A:10:10,B:70:10. Rates are rows a second; windows "
+        "are so many rows, or with --windows time seconds or durations (30s, 5m), or 10rows for what holds ten rows at "
+        "the full rate.",
+        show_default=False,
+    ),
+]
+SelectivityOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--selectivity",
+        "-f",
+        metavar="PAIRS",
+        help="For each pair of streams that a condition joins the share of all pairs of rows that match: "
+        "AB=0.5,BC=0.2, or orders-trades=0.5. Pairs that are not given are cross products.",
+        show_default=False,
+    ),
+]
+JoinWindowsOption = Annotated[
+    str, typer.Option("--windows", metavar="rows|time", help="Whether windows are so many rows or so much time.")
+]
+JoinMsOption = Annotated[
+    float | None,
+    typer.Option("--join-ms", metavar="MS", help="Milliseconds that a join takes for a row of either side.",
+                 show_default=False),
+]
+ShedOption = Annotated[
+    str,
+    typer.Option("--shed", metavar="rows|keys", help="What drop boxes decide by: each row for itself, or a hash of the "
+                 "join key that is the same for all streams (windows of time only)."),
+]
+JoinOptimizerOption = Annotated[
+    str | None,
+    typer.Option("--optimizer", "-o", metavar="NAME", help=f"Choose the order with "
+                 f"{', '.join(o.name for o in EVERY_JOIN_OPTIMIZER)}.", show_default="exhaustive"),
+]
+CrossProductsOption = Annotated[
+    bool,
+    typer.Option("--cross-products/--no-cross-products", help="Also orders that join streams without a condition."),
+]
+CoresOption = Annotated[float, typer.Option("--cores", metavar="N", help="Cores that the joins may use.")]
+SvgOption = Annotated[
+    Path | None,
+    typer.Option("--svg", metavar="FILE", help="Also draw the chosen plan as SVG.", dir_okay=False),
+]
+JoinHtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write the chosen plan as a web page.", dir_okay=False),
 ]
 SinkOption = Annotated[
     str | None,

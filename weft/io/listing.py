@@ -32,14 +32,18 @@ def listed_files(uris: Iterable[str]) -> dict[str, File]:
 
 def look(place: tuple[str, str], uris: list[str]) -> list[File]:
     """The files of one file system."""
-    # A name may hold what a URI takes for a question or a fragment, so the path is all that follows the host.
-    paths = [unquote(uri[uri.index(":") + 1 :].removeprefix(f"//{place[1]}")) for uri in uris]
+    paths = [path_after(uri, place[1]) for uri in uris]
     try:
         if place[0] in ("", "file"):
             return [local_file(*pair) for pair in zip(uris, paths, strict=True)]
         return [remote_file(uri, info) for uri, info in zip(uris, remote_info(place, paths), strict=True)]
     except OSError as error:
         raise RunError(f"cannot look at the source's files: {error}. Run again when they stay as they are.") from error
+
+
+def path_after(uri: str, host: str = "") -> str:
+    """The path in a URI: all that follows the host, for a name may hold what a URI takes for a question or fragment."""
+    return unquote(uri[uri.index(":") + 1 :].removeprefix(f"//{host}"))
 
 
 def local_file(uri: str, path: str) -> File:

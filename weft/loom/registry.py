@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as changed
 from os import PathLike
 from os.path import abspath
@@ -15,8 +15,9 @@ from weft.aggregates.examples import example_columns
 from weft.aggregates.laws import check_laws
 from weft.aggregates.user import Declared
 from weft.catalog.store import Store, open_store
-from weft.errors import CatalogError, PlanError, QueryError, SourceError
+from weft.errors import CatalogError, PlanError, QueriesError, QueryError, SourceError
 from weft.io.sources import RowSource
+from weft.loom.checks import check_queries, parse
 from weft.loom.context import Context
 from weft.loom.sizes import KnownSizes
 from weft.loom.sources import NAME, Source, Sources
@@ -25,7 +26,6 @@ from weft.model.workload import BoundQuery, choose
 from weft.spark.bind.check import Checker, refuse_large
 from weft.spark.bind.functions import check_name, check_partials
 from weft.spark.session.session import active_or_local, has_session
-from weft.sql import parse_query
 from weft.sql.freshness import parse_bound
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Registry:
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
         sources = Sources(self.spark, checker)
-        self._context = Context(self.spark, checker, sources, KnownSizes(sources.frames, sources.refresh_files),
-                                max_bag_values)
+        sizes = KnownSizes(sources.frames, sources.refresh_files, sources.parquet_files)
+        self._context = Context(self.spark, checker, sources, sizes, max_bag_values)
         self._queries: dict[str, BoundQuery] = {}
         if store is not None:
             self.attach(store)
@@ -93,18 +93,20 @@ class Registry:
         before = sources[name], sources.frames[name]
         sources.put(made, frame)
         try:
-            bound = {each.query.name: fresh_as(self._check(each.query.name, each.query.text), each.query.every)
-                     for each in readers}
+            bounds = {each.query.name: each.query.every for each in readers}
+            found = check_queries(self._context, {each.query.name: each.query.text for each in readers})
+            bound = [fresh_as(each, bounds[each.query.name]) for each in found]
         except BaseException as error:
             sources.put(*before)
             self._context.checker.keep(each.query for each in readers)
-            if not isinstance(error, QueryError):
+            if not isinstance(error, QueriesError):
                 raise
-            raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {error} "
-                              f"Drop the query first, loom.drop('{error.query}'), or replace it.") from error
+            first = error.errors[0]
+            raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {first} "
+                              f"Drop the query first, loom.drop('{first.query}'), or replace it.") from first
         self._context.sizes.forget(name)
-        self._context.sizes.recall(bound.values(), self._store)
-        self._queries |= bound
+        self._context.sizes.recall(bound, self._store)
+        self._queries |= {each.query.name: each for each in bound}
 
     def query(self, name: str, sql: str, replace: bool = False, every: str | None = None) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead.
@@ -113,23 +115,46 @@ class Registry:
         between two of its answers ("5 minutes"), which SQL may also say by the hint EVERY: it changes when answers
         come, never what they are. See docs/schedules.md.
         """
+        self._require_free(name, replace)
+        bound = self._fresh(self._context.checker.bind(parse(self._context, name, sql, every)))
+        self._require_small(bound)
+        self._add((bound,))
+        return bound.query
+
+    def add_queries(self, queries: Mapping[str, str], replace: bool = False,
+                    every: Mapping[str, str] | None = None) -> tuple[Query, ...]:
+        """Add many queries, the SQL of each by its name, all or none; Spark checks them together, which is faster.
+
+        `every` has the longest time between two answers of some of them, by name. If some cannot run, the `errors` of
+        the `QueriesError` have what is wrong with each, as `query` would raise it.
+        """
+        for name in (name for name in every or () if name not in queries):
+            raise QueryError(name, "every= has a bound for it, and it is no query of these.", hint="Check the name.")
+        found = check_queries(self._context, queries, lambda name: self._require_free(name, replace),
+                              self._require_small, every or {})
+        bound = [self._fresh(each) for each in found]
+        self._add(bound)
+        return tuple(each.query for each in bound)
+
+    def _require_free(self, name: str, replace: bool) -> None:
         if not NAME.fullmatch(name):
             raise QueryError(name, "this cannot name a query.", hint="Use letters, digits, '_', '-' and '.'.")
         if name in self._queries and not replace:
             raise QueryError(name, "there is already a query of this name.",
                              hint="Choose another name, or give replace=True.")
-        bound = self._check(name, sql, every)
-        refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
-        if self._store:
-            self._store.register((bound.query,))
-            self._context.sizes.recall((bound,), self._store)
-        self._queries[name] = bound
-        return bound.query
 
-    def _check(self, name: str, sql: str, every: str | None = None) -> BoundQuery:
-        checker = self._context.checker
-        bound = checker.bind(parse_query(name, sql, self._context.sources.schemas, checker.defined, every))
+    def _fresh(self, bound: BoundQuery) -> BoundQuery:
+        """The query with the loom's bound if it has none of its own."""
         return bound if bound.query.every else fresh_as(bound, self._every)
+
+    def _require_small(self, bound: BoundQuery) -> None:
+        refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
+
+    def _add(self, added: Sequence[BoundQuery]) -> None:
+        if self._store:
+            self._store.register(bound.query for bound in added)
+            self._context.sizes.recall(added, self._store)
+        self._queries |= {bound.query.name: bound for bound in added}
 
     def drop(self, name: str) -> None:
         """Take a query away; its history stays in the catalog, and plans that were made with it stay as they are."""

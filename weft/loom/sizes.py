@@ -3,12 +3,13 @@ makes a plan cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.aggregates.component import Component
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import Rows, Store
+from weft.cost.calibration_table import current_figures
 from weft.cost.model import SparkModel
 from weft.model.statistics import ASSUMED, Statistics
 from weft.model.workload import BoundQuery, Workload
@@ -25,11 +26,12 @@ ModelOf = Callable[[BoundQuery], SparkModel]
 class KnownSizes:
     """Sizes of the rows that queries read, by `scan_key`; `counted` says that the user had them measured."""
 
-    def __init__(self, frames: dict[str, DataFrame], refresh: Callable[[str], None]):
+    def __init__(self, frames: dict[str, DataFrame], refresh: Callable[[str], None],
+                 parquet_files: Callable[[str], Sequence[str]]):
         self.frames = frames
         self.counted = False
         self.measured: dict[tuple, Statistics] = {}
-        self.samples = SourceSamples(frames, self.measured, refresh=refresh)
+        self.samples = SourceSamples(frames, self.measured, refresh=refresh, parquet_files=parquet_files)
 
     def of(self, bound: BoundQuery) -> Statistics | None:
         """What is measured or recalled of the rows that a query reads."""
@@ -63,6 +65,7 @@ class KnownSizes:
 
 def model_of(workload: Workload, samples: SourceSamples) -> ModelOf:
     """What the scan of a query costs, where all queries of a workload that could share it do."""
+    costs = current_figures().spark
     together: dict[tuple, set[Component]] = {}
     for bound in workload:
         together.setdefault(share_key(bound), set()).update(bound.components)
@@ -72,6 +75,7 @@ def model_of(workload: Workload, samples: SourceSamples) -> ModelOf:
         known = samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
         found = known.in_rows if query.window.counts_rows else known
         moved = 1.0 if query.window.counts_rows else 0.0
-        return SparkModel(found.rows / found.span, found.keys, found.span, len(together[share_key(bound)]), moved=moved)
+        components = len(together[share_key(bound)])
+        return SparkModel(found.rows / found.span, found.keys, found.span, components, moved=moved, costs=costs)
 
     return model

@@ -15,6 +15,7 @@ from weft.io.sources.open import describe_origin, open_source
 from weft.spark.bind.check import Checker
 from weft.spark.bind.listings import Listings
 from weft.spark.bind.schema import schema_of
+from weft.spark.session.connect import is_connect
 from weft.spark.session.settings import is_on
 from weft.sql import SourceSchema
 
@@ -99,6 +100,12 @@ class Sources:
         """Let a source read the files that are there now; a stream stays as it is."""
         if not self.frames[name].isStreaming:
             self.refresh([name])
+
+    def parquet_files(self, name: str) -> list[str]:
+        """The paths that a source reads, if all are Parquet files of the machine that this program runs on."""
+        files = self._known[name].files
+        here = files is not None and files.format == "parquet" and not is_connect(self._spark)
+        return self._listings.local_paths(name) if here else []
 
     def require_same(self, sources: Iterable[Source]) -> None:
         """Raise where a source was replaced since a plan was made: its columns may be others."""

@@ -10,6 +10,8 @@ from weft.optimize.weave_polish import weave_polish
 
 def group(problem: Problem) -> Groups:
     """One tree wherever weaving is not cheaper."""
+    if len(problem.windows) == 1:  # there is nothing to weave, and of a thousand predicates each is such a problem
+        return share_all.group(problem)
     return min((o.group(problem) for o in (share_all, weave_polish)),
                key=lambda groups: price_groups(problem, groups).total)
 

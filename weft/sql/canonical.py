@@ -7,6 +7,7 @@ them can raise, since Spark leaves the second one out where the first is null or
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -42,13 +43,14 @@ def canonical(sql: str, columns: Columns | None = None) -> str:
         return sql
     try:
         tree = read(sql)
-        return rendered(Forms(columns or {}).form(tree)) if tree is not None else sql
+        return rendered(Forms(columns or {}).form(tree.copy())) if tree is not None else sql
     except RecursionError:
         return sql
 
 
+@lru_cache(maxsize=4096)  # a predicate is read for its form and for its comparisons
 def read(sql: str) -> exp.Expr | None:
-    """The tree of one expression that holds nothing unknown."""
+    """The tree of one expression that holds nothing unknown; who changes it must copy it."""
     try:
         tokens = VERBATIM.tokenize(f"SELECT {sql}")
         trees = VERBATIM.parser().parse(tokens, sql)

@@ -47,8 +47,10 @@ def lift_every(text: Text, tokens: list[Token]) -> tuple[Text, list[Token], Ever
         found += [_read(text, at, words, item) for item in _ITEM.finditer(words) if _is_every(item)]
     if len(found) > 1:
         raise text.refused(found[1].at, f"the query has two hints {HINT}.", "Keep one of them.")
-    left = [token for token in tokens if not (token.token_type == TokenType.HINT and token.start in places)]
-    return replace(text, cuts=tuple(_cut(text.sql, at, words) for at, words in places.items())), left, found[0]
+    cuts = tuple(_cut(text.sql, at, words) for at, words in places.items())
+    gone = {at for at, _, instead in cuts if not instead.strip()}
+    left = [token for token in tokens if not (token.token_type == TokenType.HINT and token.start in gone)]
+    return replace(text, cuts=cuts), left, found[0]
 
 
 def without_every(sql: str) -> str:

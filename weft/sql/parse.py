@@ -17,6 +17,7 @@ from weft.sql import render
 from weft.sql.clauses import resolve_groups, resolve_items, resolve_where, spelled_time
 from weft.sql.extract import Groups
 from weft.sql.freshness import agree_on_bound, lift_every
+from weft.sql.items import Item, groups_plainly, make_items, own_words, stands_apart
 from weft.sql.qualify import HAVING, Scope
 from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
 from weft.sql.render import sql
@@ -34,13 +35,19 @@ NONE: Mapping[str, Aggregate] = MappingProxyType({})
 @dataclass(frozen=True)
 class Parsed:
     """A query, a cheap probe of its schema, its canonical text, whether that text is surely the same query, and what
-    decides its names and types."""
+    decides its names and types: of the whole, and expression by expression.
+
+    `items` are its outputs, then HAVING, or None where Spark must see the whole query; `loose_where` is its WHERE with
+    numbers as types: predicates of one such text are all boolean, or none is.
+    """
 
     query: Query
     probe: str
     rendered: str
     trusted: bool
     shape: Shape
+    items: tuple[Item, ...] | None = None
+    loose_where: str | None = None
 
 
 def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
@@ -65,7 +72,7 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
     if spelled and not sure:
         raise words.refused(table, "Weft may read this SQL otherwise than Spark, which has no such window to ask.",
                             "Write the window as window(time, '10 minutes', '2 minutes') in GROUP BY.")
-    return _read(scope, select, tokens, table, sure, bound)
+    return _read(scope, select, tokens, table, nodes, sure, bound)
 
 
 def _tokens(text: Text) -> list[Token]:
@@ -121,23 +128,40 @@ def _resolve(scope: Scope, select: exp.Select) -> Resolved:
     return Resolved(plain, items, groups, scope.resolve(having.this, HAVING).unnest() if having else None)
 
 
-def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, sure: bool,
-          every: int | None) -> Parsed:
+@dataclass(frozen=True)
+class Written:
+    """The clauses in canonical words; GROUP BY has every expression, constants too."""
+
+    where: str | None
+    items: list[tuple[str, str]]
+    groups: list[str]
+    having: str | None
+
+
+def _written(clauses: Resolved) -> Written:
+    """Each clause written once, before keys and calls are taken out of its trees."""
+    return Written(
+        sql(clauses.where) if clauses.where else None,
+        [(sql(node), alias) for node, alias in clauses.items],
+        [sql(node) for node in clauses.groups],
+        sql(clauses.having) if clauses.having else None,
+    )
+
+
+def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, nodes: list[exp.Expr],
+          sure: bool, every: int | None) -> Parsed:
     names = names_of(select.expressions, scope.text.splice((), start_of(table) or 0))
+    apart = sure and stands_apart(scope, select, nodes)
+    words = own_words(scope, select.expressions, tokens) if apart and scope.spelled is None else None
     clauses = _resolve(scope, select)
     groups = Groups(scope.text, windowed=scope.spelled is not None)
     groups.add_keys(clauses.groups)
     time, window = _window(scope, clauses, groups, tokens)
-    # Spark has no windows of rows: their native text is written once it is known what Spark names the outputs.
-    canonical = _whole(scope, clauses, groups, time, None if window.counts_rows else window)
-    native, cheap = canonical, canonical
-    if scope.spelled is None:
-        end = tokens[-1].end + 1
-        native = render.native(scope.text, table, end)
-        cheap = render.probe(scope.text, tokens, table, end)
-    else:
-        cheap = _whole(scope, clauses, groups, time, None)
-    grouped = tuple(sql(node) for node in clauses.groups)
+    written = _written(clauses)
+    if scope.spelled is not None:  # Spark sees the canonical text, and names what has no alias by it
+        words = ["" if alias else text.replace(WINDOW, "window") for text, alias in written.items]
+    apart = apart and words is not None and not scope.lateral and groups_plainly(clauses.groups, groups.keys)
+    native, probe, canonical = _texts(scope, tokens, table, written, clauses, groups, time, window)
     lifted = [groups.lift(node) for node, _ in clauses.items]
     having = groups.lift(clauses.having) if clauses.having else None
     query = Query(
@@ -146,7 +170,7 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         source=scope.schema.name,
         time=time,
         window=window,
-        where=sql(clauses.where) if clauses.where else None,
+        where=written.where,
         keys=tuple(sql(key) for key in groups.keys),
         outputs=tuple(Output(sql(node), alias) for node, (_, alias) in zip(lifted, clauses.items, strict=True)),
         having=sql(having) if having else None,
@@ -156,17 +180,39 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         every=every,
         slide_bound=scope.spelled.slide_bound if scope.spelled else None,
     )
-    shape = _shape(query, lifted, having, (grouped, names)) if sure else Shape(*((query.source, cheap),) * 2)
-    return Parsed(query, cheap, canonical, sure, shape)
-
-
-def _shape(query: Query, lifted: list[exp.Expr], having: exp.Expr | None, spelled: tuple) -> Shape:
-    """The shape of a query that is trusted; the trees of its outputs and of HAVING are used up."""
+    if not sure:
+        return Parsed(query, probe, canonical, sure, Shape(*((query.source, probe),) * 2))
+    loose = [loose_output(node, output.sql) for node, output in zip(lifted, query.outputs, strict=True)]
     test = loose_predicate(having, query.having) if having and query.having else ""
-    rest = (query.source, query.where, query.time, query.keys, query.calls, test, spelled)
-    exact = tuple(output.sql for output in query.outputs)
-    loose = tuple(loose_output(node, text) for node, text in zip(lifted, exact, strict=True))
-    return Shape((*rest, exact), (*rest, loose))
+    where = loose_predicate(clauses.where, written.where) if clauses.where and written.where else None
+    shape = _shape(query, loose, where, test, (tuple(written.groups), names))
+    return Parsed(query, probe, canonical, sure, shape, _items(query, written, [*loose, test], words, apart), where)
+
+
+def _texts(scope: Scope, tokens: list[Token], table: exp.Table, written: Written, clauses: Resolved, groups: Groups,
+           time: str, window: Window) -> tuple[str, str, str]:
+    """What Spark runs, a cheap text that has the same names and types, and the canonical text."""
+    # Spark has no windows of rows: their native text is written once it is known what Spark names the outputs.
+    canonical = _whole(scope, written, clauses, groups, time, None if window.counts_rows else window)
+    if scope.spelled is not None:
+        return canonical, _whole(scope, written, clauses, groups, time, None), canonical
+    end = tokens[-1].end + 1
+    return render.native(scope.text, table, end), render.probe(scope.text, tokens, table, end), canonical
+
+
+def _shape(query: Query, loose: list[str], where: str | None, test: str, spelled: tuple) -> Shape:
+    """The shape of a query that is trusted, from its outputs, WHERE and HAVING with numbers as types."""
+    rest = (query.source, where, query.time, query.keys, query.calls, test, spelled)
+    return Shape((*rest, tuple(output.sql for output in query.outputs)), (*rest, tuple(loose)))
+
+
+def _items(query: Query, written: Written, loose: list[str], words: list[str] | None,
+           apart: bool) -> tuple[Item, ...] | None:
+    """The outputs and HAVING by themselves, where they mean there what they mean in the query."""
+    if not apart or words is None:
+        return None
+    texts = [*(text for text, _ in written.items), *([written.having] if written.having else [])]
+    return make_items(query, texts, loose[: len(texts)], words)
 
 
 def _window(scope: Scope, clauses: Resolved, groups: Groups, tokens: list[Token]) -> tuple[str, Window]:
@@ -182,22 +228,17 @@ def _window(scope: Scope, clauses: Resolved, groups: Groups, tokens: list[Token]
     return scope.window
 
 
-def _whole(scope: Scope, clauses: Resolved, groups: Groups, time: str, window: Window | None) -> str:
+def _whole(scope: Scope, written: Written, clauses: Resolved, groups: Groups, time: str, window: Window | None) -> str:
     """The canonical text of the whole query, with its own window or with the cheap one."""
-    call = render.window_call(time, window)
-    return render.whole(
-        [(sql(node), alias) for node, alias in clauses.items],
-        sql(clauses.where) if clauses.where else None,
-        _group_texts(scope, clauses.groups, groups, call),
-        sql(clauses.having) if clauses.having else None,
-    )
+    texts = _group_texts(scope, written, clauses.groups, groups, render.window_call(time, window))
+    return render.whole(written.items, written.where, texts, written.having)
 
 
-def _group_texts(scope: Scope, nodes: list[exp.Expr], groups: Groups, call: str) -> list[str]:
+def _group_texts(scope: Scope, written: Written, nodes: list[exp.Expr], groups: Groups, call: str) -> list[str]:
     """The GROUP BY list: the user's own order with the window call where the window stands first."""
     if scope.spelled:
         return [*(sql(key) for key in groups.keys), call]
-    texts = [sql(node) for node in nodes if node.find(exp.Column)]
+    texts = [text for text, node in zip(written.groups, nodes, strict=True) if node.find(exp.Column)]
     first = next(i for i, text in enumerate(texts) if text.split(".")[0] == WINDOW)
     texts[first] = texts[first].replace(WINDOW, call)
     return texts

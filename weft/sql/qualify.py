@@ -34,6 +34,7 @@ class Scope:
     aliases: dict[str, list[exp.Expr]] = field(default_factory=dict)
     window: tuple[str, Window] | None = None
     window_at: exp.Expr | None = None
+    lateral: bool = False  # whether an output reads the alias of one before it
 
     def resolve(self, node: exp.Expr, clause: str) -> exp.Expr:
         """The expression with plain names; the window in it is the column `__window`."""
@@ -80,6 +81,7 @@ class Scope:
         if self._names_window(head):
             return self._window_name(column, parts, alias, clause)
         if alias:
+            self.lateral = self.lateral or clause == SELECT
             return self._alias(column, parts, alias)
         raise self._unknown(column, parts)
 

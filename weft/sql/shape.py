@@ -51,7 +51,10 @@ def loose_predicate(node: exp.Expr, text: str) -> str:
 
 
 def _typed(node: exp.Expr, text: str, allowed: Sequence[str]) -> str:
-    """The text with every number as its type, or as it is if some number or node is not among those that allow it."""
+    """The text with every number as its type, or as it is if some number or node is not among those that allow it.
+
+    A type has a question mark before it, which no name has.
+    """
     nodes = list(node.walk())
     numbers = [part for part in nodes if isinstance(part, exp.Literal) and not part.is_string]
     kinds = ["" if part.this == LEAST else number_kind(part.this) or "" for part in numbers]
@@ -59,7 +62,7 @@ def _typed(node: exp.Expr, text: str, allowed: Sequence[str]) -> str:
         return text
     if not all(type(part) in PLAIN for part in nodes):
         return text
-    return sql(_replaced(node, {id(part): kind for part, kind in zip(numbers, kinds, strict=True)}))
+    return sql(_replaced(node, {id(part): f"?{kind}" for part, kind in zip(numbers, kinds, strict=True)}))
 
 
 def _replaced(node: exp.Expr, kinds: dict[int, str]) -> exp.Expr:

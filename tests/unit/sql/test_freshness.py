@@ -73,6 +73,8 @@ def test_the_hint_leaves_no_trace_but_the_bound(parse, plain):
 def test_other_hints_stay_for_spark(parse):
     native = parse(hinted("/*+ BROADCAST(x), EVERY('5 minutes'), REPARTITION(3, symbol) */")).query.native
     assert native.startswith("SELECT /*+ BROADCAST(x), REPARTITION(3, symbol) */ symbol")
+    assert parse(hinted("/*+ BROADCAST(x), EVERY('5 minutes') */")).items is None, "Spark must see the other hint"
+    assert parse(hinted("/*+ EVERY('5 minutes') */")).items == parse(PLAIN).items is not None
     close = hinted("/*+ EVERY('5 minutes') */").replace("SELECT /", "SELECT/")
     assert parse(close).query.native.startswith("SELECT symbol,")
 

@@ -31,23 +31,42 @@ Folding = Callable[..., Iterator[WindowAnswers]]
 
 def fold_partition(stage: FinalStage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The answers of one partition: columns keys, slice start and components in, answers as arrays out."""
+    columns = receive_columns(batches)
+    if columns:
+        yield from fold_columns(stage, columns, fold_dense)
+
+
+def receive_columns(batches: Iterable[pa.RecordBatch]) -> list[pa.Array]:
+    """The columns of all slices of a partition, none where it has no slice."""
     received = list(batches)
     if sum(b.num_rows for b in received) == 0:
-        return
-    columns = [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
-    yield from fold_columns(stage, columns, fold_dense)
+        return []
+    return [c.combine_chunks() for c in pa.Table.from_batches(received).columns]
 
 
 def fold_columns(stage: FinalStage, columns: Sequence[pa.Array], folding: Folding) -> Iterator[pa.RecordBatch]:
     """The answers that a way of folding finds in slices: columns keys, slice start, marks and components."""
+    keys, types = columns[: stage.keys], value_types(stage, columns[stage.keys + 1 :]) if stage.asked else {}
+    yield from join_batches(to_batch(stage, found, keys, types) for found in fold_windows(stage, columns, folding))
+
+
+@dataclass(frozen=True)
+class FoldedWindow:
+    """Answers of a window, under a predicate if there are several: row i is of the key of slice `slices[i]` as it was
+    received; `lanes` are their values by the places of the components, and a count that is left out equals `rows`."""
+
+    predicate: int | None
+    answers: WindowAnswers
+    slices: np.ndarray
+    lanes: Mapping[int, Decoded]
+
+
+def fold_windows(stage: FinalStage, columns: Sequence[pa.Array], folding: Folding) -> Iterator[FoldedWindow]:
+    """The answers that a way of folding finds in slices, window by window, each in some pieces."""
     keys, start = columns[: stage.keys], columns[stage.keys].to_numpy()
     number = number_keys(keys, len(start))
-    types = value_types(stage, columns[stage.keys + 1 :]) if stage.asked else {}
     for chosen in choose_slices(stage, sort_order(number, start), columns[stage.keys + 1 :]):
-        named = keys
-        if chosen.predicate is not None:
-            named = [*keys, pa.array(np.full(len(start), chosen.predicate, np.int32))]
-        yield from join_batches(fold_slices(stage, chosen, named, number, start, folding, types))
+        yield from fold_slices(stage, chosen, number, start, folding)
 
 
 class PredicateChoice(NamedTuple):
@@ -109,8 +128,8 @@ def components_for(stage: FinalStage, number: int | None) -> list[Component]:
     return [c for i, c in enumerate(stage.components) if number is None or stage.windows_asking(i, number)]
 
 
-def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Array], number: np.ndarray,
-                start: np.ndarray, folding: Folding, types: ValueTypes) -> Iterator[pa.RecordBatch]:
+def fold_slices(stage: FinalStage, chosen: PredicateChoice, number: np.ndarray, start: np.ndarray,
+                folding: Folding) -> Iterator[FoldedWindow]:
     """The answers of one choice."""
     predicate, places, order, lanes = chosen
     asking = [stage.windows_asking(i, predicate or 0) for i in range(len(stage.components))]
@@ -129,7 +148,7 @@ def fold_slices(stage: FinalStage, chosen: PredicateChoice, keys: Sequence[pa.Ar
     for answers in folding(slices, windows, ordered, algorithms):
         placed = replace(answers, window=places[answers.window])
         found = {i: lane for i, lane in zip(kept, answers.lanes, strict=True) if lane is not None}
-        yield to_batch(stage, placed, found, keys, order, types)
+        yield FoldedWindow(predicate, placed, order[answers.row], found)
 
 
 def number_keys(keys: Sequence[pa.Array], size: int) -> np.ndarray:
@@ -253,14 +272,16 @@ def is_rows(component: Component, lane: Lane | UnorderedBag | None, rows: np.nda
     return component.monoid.counts and isinstance(lane, Lane) and np.array_equal(lane.state[0], rows)
 
 
-def to_batch(stage: FinalStage, answers: WindowAnswers, lanes: dict[int, Decoded], keys: Sequence[pa.Array],
-             order: np.ndarray, types: ValueTypes) -> pa.RecordBatch:
+def to_batch(stage: FinalStage, folded: FoldedWindow, keys: Sequence[pa.Array], types: ValueTypes) -> pa.RecordBatch:
     """One batch of the wire format: a row per key and window, values as arrays along time, nulls for what the window
     does not ask for."""
+    answers, lanes = folded.answers, folded.lanes
     size, window = len(answers.row), stage.windows[answers.window]
     offsets = pa.array(answers.offsets, pa.int32())
-    taken = pa.array(order[answers.row])
+    taken = pa.array(folded.slices)
     columns: list[pa.Array] = [pa.array(np.full(size, answers.window, np.int32)), *(k.take(taken) for k in keys)]
+    if folded.predicate is not None:
+        columns += [pa.array(np.full(size, folded.predicate, np.int32))]
     columns += [pa.array(answers.first)]
     columns += [pa.array(np.full(size, v, np.int64)) for v in (window.slide, window.range)]
     columns.append(to_lists(offsets, None if answers.starts is None else pa.array(answers.starts), pa.int64()))

@@ -159,7 +159,7 @@ def share_answers(graph: StageGraph, parts: Mapping[str, AnswerPart]) -> dict[st
     """The parts, those of a tree of several projections over answers that are folded once for all of them."""
     made = dict(parts)
     for node in graph.of(FinalStage):
-        answers = graph.answers(node.id)
+        answers = [answer for answer in graph.answers(node.id) if answer.id in parts]
         if len(answers) > 1:
             first = parts[answers[0].id]
             final = answer_all(first.final, [answer.stage for answer in answers])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import BoundQuery
 from weft.spark.bind.functions import Functions, check_extension
+from weft.spark.bind.known_types import KnownTypes, Names, row_parts
 from weft.spark.session.settings import Settings
 from weft.spark.session.version import require_supported
 from weft.sql import Parsed
@@ -33,8 +34,6 @@ BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "
 # The parameters of Spark's analysis errors that say what the error is about.
 NAMING = ("routineName", "functionName", "objectName", "fieldName", "sqlExpr")
 
-Names = tuple[tuple[str, str], ...]  # of each output the name and the type, as JSON
-
 
 class Checker:
     """Sources as views of one Spark session, and what is already known about expressions over them."""
@@ -44,7 +43,7 @@ class Checker:
         self.spark = spark
         self._views: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}
-        self._types: dict[tuple[str, str], str] = {}
+        self._types = KnownTypes(lambda source, text: self.sql(source, text).schema)
         self._outputs: dict[tuple, Names] = {}
         self._expressions = Expressions()
         self._functions = Functions(spark)
@@ -80,7 +79,7 @@ class Checker:
         """Let go of a source and of all that is known of expressions over it."""
         self.spark.catalog.dropTempView(self._views.pop(name))
         self._outputs.clear()
-        self._types = {key: kind for key, kind in self._types.items() if key[0] != name}
+        self._types.forget(name)
         self._sortable.discard(name)
         self._expressions.forget(name)
 
@@ -116,14 +115,19 @@ class Checker:
         self._functions.claim()
         return self.spark.sql(text.replace(SOURCE, self._views[source]))
 
+    def learn(self, batch: Sequence[Parsed]) -> None:
+        """Have Spark analyse all that `bind` will want to know of queries, in as few steps as it takes."""
+        if any(self._known(parsed) is None for parsed in batch):
+            self.settings.check()
+            self._types.learn(batch)
+
     def bind(self, parsed: Parsed) -> BoundQuery:
         """The query with Spark's names and types, or the error Spark has with it."""
         outputs = self._analyse(parsed)
         query = self._expressions.shared(parsed.query)  # after the analysis: names and types are those of its own text
         pairs = zip(query.outputs, outputs, strict=True)
         named = tuple(Output(o.sql, o.name or name, kind) for o, (name, kind) in pairs)
-        parts = [query.time, *query.keys, *(a for call in query.calls for a in call.args)]
-        types = self._types_of(query, parts)
+        types = self._types_of(query)
         refuse_collations(query, types)
         bound = BoundQuery(
             replace(query, outputs=named),
@@ -154,9 +158,17 @@ class Checker:
             raise RefusedError(query.name, reason, place=find_place(query.text, "ROWS"), hint=hint) from error
         self._sortable.add(query.source)
 
-    def _analyse(self, parsed: Parsed) -> Names:
+    def _known(self, parsed: Parsed) -> Names | None:
+        """The names and types of a query's outputs, if Spark need not be asked."""
         shape = parsed.shape
-        return self._outputs.get(shape.loose) or self._outputs.get(shape.exact) or self._analyse_anew(parsed)
+        return self._types.outputs(parsed) or self._outputs.get(shape.loose) or self._outputs.get(shape.exact)
+
+    def _analyse(self, parsed: Parsed) -> Names:
+        known = self._known(parsed)
+        if known is None and parsed.items is not None:
+            self.learn((parsed,))
+            known = self._known(parsed)
+        return known or self._analyse_anew(parsed)
 
     def _keep(self, parsed: Parsed, outputs: Names, types: dict[str, str]) -> None:
         """Remember the names and types for queries of the same shape; what gives decimals makes every literal count."""
@@ -186,19 +198,13 @@ class Checker:
                 hint=f"Write its expressions in a plainer way; Weft understood: {parsed.rendered}",
             )
 
-    def _types_of(self, query: Query, parts: list[str]) -> dict[str, str]:
-        source = query.source
-        unknown = [part for part in dict.fromkeys(parts) if (source, part) not in self._types]
-        if unknown:
-            fields = self._frames[source].selectExpr(*(f"{part} AS e{i}" for i, part in enumerate(unknown))).schema
-            kinds = [plain_type(field.dataType.simpleString()) for field in fields.fields]
-            self._types |= {(source, part): kind for part, kind in zip(unknown, kinds, strict=True)}
-        return {part: self._types[(source, part)] for part in parts}
-
-
-def plain_type(kind: str) -> str:
-    """char(n) and varchar(n) are strings to every aggregate."""
-    return "string" if re.fullmatch(r"(var)?char\(\d+\)", kind) else kind
+    def _types_of(self, query: Query) -> dict[str, str]:
+        source, parts = query.source, row_parts(query)
+        known = self._types.types(source, parts)
+        if unknown := [part for part in dict.fromkeys(parts) if part not in known]:
+            asked = (f"{part} AS e{i}" for i, part in enumerate(unknown))
+            self._types.keep(source, unknown, self._frames[source].selectExpr(*asked).schema)
+        return self._types.types(source, parts)
 
 
 def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate],

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from weft.catalog.slice_caches import File
 from weft.errors import SourceError
-from weft.io.listing import listed_files
+from weft.io.listing import listed_files, path_after
 from weft.io.sources import Files, RowSource
 from weft.io.sources.open import read_rows
 
@@ -48,6 +48,11 @@ class Listings:
                 fresh = read_rows(self._spark, name, origin)
                 require_schema(name, self._frames[name].schema, fresh.schema)
                 self._replace(name, fresh)
+
+    def local_paths(self, name: str) -> list[str]:
+        """The files that a frame reads, if all are on this machine."""
+        uris = list(self._seen.get(name) or self._frames[name].inputFiles())
+        return [path_after(uri) for uri in uris] if is_local(uris) else []
 
     def _list(self, name: str, origin: Files) -> None:
         before = self._frames[name]

@@ -68,6 +68,8 @@ def local_settings(cores: str, options: dict[str, str]) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.shuffle.partitions": str(2 * core_count(cores)),
+        # Spark keeps 100 pieces of generated code; a run of many queries has more, and would compile them each time.
+        "spark.sql.codegen.cache.maxEntries": "2000",
     }
     java = " ".join([*JAVA_OPTIONS, options.get("spark.driver.extraJavaOptions", "")]).strip()
     return {**ours, **{key: str(value) for key, value in options.items()}, "spark.driver.extraJavaOptions": java}

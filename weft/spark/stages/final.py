@@ -19,12 +19,17 @@ from weft.stages.build import value_column
 
 def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
     """The answers of a final stage: `w`, keys `k0 …`, `first`, `slide`, `range`, `starts`, arrays per component."""
-    place, wanted = stage.place, columns_read(final)
-    read = (F.col(place[column]).alias(f"c{i}") for i, column in enumerate(wanted))
+    place = stage.place
+    types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(final)}
+    schema = answer_schema(slices.schema, stage, final, types)
+    return send_slices(slices, stage, final).mapInArrow(partial(fold_partition, final), schema)
+
+
+def send_slices(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:
+    """The slices as workers take them: keys, start, marks and the columns that are read; a key lies in one place."""
+    read = (F.col(stage.place[column]).alias(f"c{i}") for i, column in enumerate(columns_read(final)))
     sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
-    placed = partition_by_key(sent, stage.key_names)
-    types = {sql: slices.schema[place[sql, number]].dataType for sql, number in wanted}
-    return placed.mapInArrow(partial(fold_partition, final), answer_schema(slices.schema, stage, final, types))
+    return partition_by_key(sent, stage.key_names)
 
 
 def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,

@@ -6,20 +6,26 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 
 from pyarrow import fs
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 
 from weft.errors import RunError
+from weft.final.outputs.files import FileFormat
 from weft.io.answer_sink import AnswerSink
 from weft.io.files import open_filesystem, path_exists
 from weft.io.java import Py4JJavaError, spark_reason
 from weft.io.sinks import FolderSink, NoopSink
 from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart, share_answers
-from weft.spark.write.answers import PartAnswers, Progress
-from weft.spark.write.staging import staged
+from weft.spark.session.jobs import run_jobs
+from weft.spark.write.answers import PartAnswers, Progress, query_names
+from weft.spark.write.staging import Staging, staged
+from weft.spark.write.worker_files import file_format, held_types, settle_files
+from weft.spark.write.worker_jobs import WorkerJob, failed_projections, plan_worker_jobs
 from weft.stages.writes import add_writes
 
 WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -27,20 +33,78 @@ WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: AnswerSink,
                   progress: Progress) -> tuple[dict, ...]:
-    """Write every query's rows to the sink, in groups of a write stage each; the report says where each query's rows
-    went and how long its job took."""
-    shared, writes = share_answers(graph, parts), add_writes(graph, sink.location() or sink.facts.name).writes
-    answers, began = PartAnswers([[shared[id] for id in node.inputs] for node in writes], progress), time.perf_counter()
-    with translate_errors(leaves_nothing(sink)), cached_slices(tuple(shared.values())):
-        if isinstance(sink, FolderSink):
-            write_files(spark, answers, sink)
-        else:
-            sink.write(answers, None)
-    progress(len(answers.groups), len(answers.groups), "done")
+    """Write every query's rows to the sink: what workers can make by the workers, the rest in groups of a write stage
+    each; the report says where each query's rows went and how long its job took."""
+    jobs, began = plan_jobs(spark, graph, parts, sink), time.perf_counter()
+    made = {id for job in jobs for id in job.ids}
+    shared = share_answers(graph, {id: part for id, part in parts.items() if id not in made})
+    writes = add_writes(graph, sink.location() or sink.facts.name).writes
+    run = SinkRun(spark, parts, shared, [node.inputs for node in writes], jobs, progress)
+    with translate_errors(leaves_nothing(sink)), cached_slices((*shared.values(), *(job.part for job in jobs))):
+        answers = write_files(run, sink) if isinstance(sink, FolderSink) else write_elsewhere(run, sink)
+    progress(run.steps, run.steps, "done")
     # A query that a sink read by itself took nobody knows how much of the run.
-    whole = time.perf_counter() - began
-    return tuple({"query": name, "path": sink.output_path(name), "seconds": round(answers.seconds.get(name, whole), 3)}
-                 for name in answers)
+    whole, seconds = time.perf_counter() - began, run.seconds | answers.seconds
+    return tuple({"query": name, "path": sink.output_path(name), "seconds": round(seconds.get(name, whole), 3)}
+                 for name in query_names(list(parts.values())))
+
+
+@dataclass
+class SinkRun:
+    """A run on its way to a sink: jobs for workers, then what is left to Spark, `shared`, by groups of stages."""
+
+    spark: SparkSession
+    parts: Mapping[str, AnswerPart]
+    shared: Mapping[str, AnswerPart]
+    groups: Sequence[Sequence[str]]
+    jobs: Sequence[WorkerJob]
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """How many jobs the run is known to have."""
+        return len(self.jobs) + sum(any(id in self.shared for id in group) for group in self.groups)
+
+    def in_workers(self, formats: Sequence[FileFormat | None]) -> list[list[Row]]:
+        """Run the jobs of workers side by side; what their partitions report."""
+        if self.jobs:
+            self.progress(0, self.steps, f"{sum(len(job.queries) for job in self.jobs)} queries in workers")
+        works = [partial(self._timed, job, format) for job, format in zip(self.jobs, formats, strict=True)]
+        return run_jobs(self.spark, works, lambda count: self.progress(count, self.steps, "in workers"))
+
+    def _timed(self, job: WorkerJob, format: FileFormat | None) -> list[Row]:
+        began = time.perf_counter()
+        rows = job.run(format)
+        self.seconds |= dict.fromkeys(job.queries, time.perf_counter() - began)
+        return rows
+
+    def in_spark(self, failed: Sequence[str]) -> PartAnswers:
+        """What Spark projects, with that which workers could not."""
+        parts = {**self.shared, **{id: self.parts[id] for id in failed}}
+        groups = [[parts[id] for id in group if id in parts] for group in self.groups]
+        done = len(self.jobs)
+        return PartAnswers([group for group in groups if group],
+                           lambda here, total, text: self.progress(done + here, done + total, text))
+
+
+def plan_jobs(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart],
+              sink: AnswerSink) -> list[WorkerJob]:
+    """What workers make of a run, by what the sink takes from them."""
+    if isinstance(sink, NoopSink):
+        return plan_worker_jobs(graph, parts)
+    types = held_types(spark, sink) if isinstance(sink, FolderSink) else None
+    return [] if types is None else plan_worker_jobs(graph, parts, types)
+
+
+def write_elsewhere(run: SinkRun, sink: AnswerSink) -> PartAnswers:
+    """Write all queries to a sink that is no folder of files; only one that keeps no rows has jobs for workers."""
+    reports = run.in_workers([None] * len(run.jobs))
+    failed = [id for job, rows in zip(run.jobs, reports, strict=True) for id in failed_projections(job, rows)]
+    answers = run.in_spark(failed)
+    if len(answers):
+        sink.write(answers, None)
+    return answers
 
 
 def leaves_nothing(sink: AnswerSink) -> str:
@@ -91,19 +155,33 @@ def find_shared_slices(parts: tuple[AnswerPart, ...]) -> list[DataFrame]:
     return [frame for key, frame in slices.items() if len(readers[key]) > 1]
 
 
-def write_files(spark: SparkSession, answers: PartAnswers, sink: FolderSink) -> None:
+def write_files(run: SinkRun, sink: FolderSink) -> PartAnswers:
     """Write all queries beside their places, then move each into its place, one folder a query."""
     files, root = open_filesystem(sink.path)
     try:
         with staged(files, root) as staging:
-            with concurrent_writers(spark, len(answers) + 1):
-                for i, (names, rows) in enumerate(answers.together()):
+            answers = run.in_spark(write_in_workers(run, files, staging))
+            with concurrent_writers(run.spark, len(answers) + 1):
+                for i, (names, rows) in enumerate(answers.together(), len(run.jobs)):
                     target = f"{sink.path.rstrip('/')}/{staging.name}/{i}"
                     file_writer(rows, sink.format).partitionBy(QUERY).save(target)
                     write_empty(files, f"{staging.folder}/{i}", rows, names, f"{target}/{QUERY}=", sink.format)
-            staging.publish(list(answers))
+            staging.publish(query_names(list(run.parts.values())))
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
+    return answers
+
+
+def write_in_workers(run: SinkRun, files: fs.FileSystem, staging: Staging) -> list[str]:
+    """Let workers write their queries below the staging folder; the ids of the answer stages that are left to Spark."""
+    stages = [[run.parts[id].stage for id in job.ids] for job in run.jobs]
+    formats = [file_format(run.spark, f"{staging.folder}/{i}", found) for i, found in enumerate(stages)]
+    failed: list[str] = []
+    for job, format, rows in zip(run.jobs, formats, run.in_workers(formats), strict=True):
+        ids = failed_projections(job, rows)
+        settle_files(files, format, job, rows, ids)
+        failed += ids
+    return failed
 
 
 def file_writer(frame: DataFrame, format: str) -> DataFrameWriter:

@@ -1,0 +1,128 @@
+"""One partition of slices, Arrow batches in, output rows of every query out. Runs in a Spark worker, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.aggregates.component import Component
+from weft.final.fold.dense import fold_dense
+from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
+from weft.final.outputs.files import FileFormat, QueryFiles
+from weft.final.outputs.keys import KeyTaker, key_takers
+from weft.final.project import AnswerColumns, AnswerValues, NeedsSpark, Projection, evaluate, valid_where
+from weft.model.stages import FinalStage
+
+# What a partition says of each query: its name, the file with its rows if one was written, how many rows; or why
+# only Spark can make its rows.
+REPORT = pa.schema([("query", pa.string()), ("file", pa.string()), ("rows", pa.int64()), ("reason", pa.string())])
+
+MODERN = -2_208_988_800_000_000  # 1900-01-01 in microseconds
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerProjection:
+    """A projection that workers evaluate: over the components at some places of the final stage; `queries` are those
+    that want its rows, by predicate and place of the window, and `schema` is that of their rows."""
+
+    projection: Projection
+    components: tuple[int, ...]
+    queries: Mapping[tuple[int, int], tuple[str, ...]]
+    schema: pa.Schema
+
+
+def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
+                      batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the output rows of one partition, or only count them where there is no target; then say what was done."""
+    columns = receive_columns(batches)
+    if not columns:
+        return
+    takers = key_takers(columns[: stage.keys])
+    failed: dict[int, str] = {}
+    with QueryFiles(target) as files:
+        for folded in fold_windows(stage, columns, fold_dense):
+            for i, each in enumerate(projections):
+                asked = each.queries.get((folded.predicate or 0, folded.answers.window), ())
+                if asked and i not in failed:
+                    try:
+                        rows = output_rows(stage, each, folded, takers)
+                    except NeedsSpark as reason:
+                        failed[i] = str(reason)
+                        continue
+                    for name in asked:
+                        files.add(name, rows)
+    yield report(projections, failed, files.done)
+
+
+def report(projections: Sequence[WorkerProjection], failed: Mapping[int, str],
+           done: Sequence[tuple[str, str | None, int]]) -> pa.RecordBatch:
+    """What became of each query: those of a projection that failed have only the reason."""
+    reasons = {name: reason for i, reason in failed.items() for names in projections[i].queries.values()
+               for name in names}
+    lines: list[tuple[str, str | None, int, str | None]]
+    lines = [(*line, None) for line in done if line[0] not in reasons]
+    lines += [(name, None, 0, reason) for name, reason in reasons.items()]
+    columns = zip(*lines, strict=True) if lines else [()] * len(REPORT)
+    return pa.record_batch([pa.array(c, kind) for c, kind in zip(columns, REPORT.types, strict=True)], schema=REPORT)
+
+
+def output_rows(stage: FinalStage, each: WorkerProjection, folded: FoldedWindow,
+                takers: Sequence[KeyTaker]) -> pa.RecordBatch:
+    """The output rows of a projection over the answers of a window."""
+    arrays = evaluate(each.projection, answer_columns(stage, each, folded, takers))
+    for array, field in zip(arrays, each.schema, strict=True):
+        found = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if found != field.type:
+            raise NeedsSpark(f"column {field.name} is of type {found}, not {field.type}")
+        require_modern(array)
+    return pa.record_batch(arrays, names=each.schema.names)
+
+
+def require_modern(array: pa.Array) -> None:
+    """Leave times before 1900 to Spark, which has settings for calendars of old."""
+    if pa.types.is_struct(array.type):
+        for child in array.flatten():
+            require_modern(child)
+    elif pa.types.is_temporal(array.type) and not pa.types.is_duration(array.type) and len(array):
+        day = pc.min(array).cast(pa.timestamp("us")).value if pa.types.is_date32(array.type) else pc.min(array).value
+        if day is not None and day < MODERN:
+            raise NeedsSpark("there are times before 1900")
+
+
+def answer_columns(stage: FinalStage, each: WorkerProjection, folded: FoldedWindow,
+                   takers: Sequence[KeyTaker]) -> AnswerColumns:
+    """The answers of a window as a projection reads them, its components named by their places in it."""
+    answers, window = folded.answers, stage.windows[folded.answers.window]
+    counts = np.diff(answers.offsets)
+    values: dict[str, AnswerValues] = {}
+    for i, place in enumerate(each.components):
+        values |= component_values(i, stage.components[place], folded, place, counts)
+    slices = np.repeat(folded.slices, counts)
+    keys = [taker(slices) for taker in takers]
+    return AnswerColumns(len(slices), values, keys, window_starts(folded, counts, window.slide), window.range)
+
+
+def component_values(index: int, component: Component, folded: FoldedWindow, place: int,
+                     counts: np.ndarray) -> dict[str, AnswerValues]:
+    """The values of a component, by their names; a count that was not folded is the number of rows."""
+    if place not in folded.lanes:
+        return {f"c{index}_value": AnswerValues(folded.answers.rows)}
+    values, marks = folded.lanes[place]
+    valid = valid_where(marks)
+    if valid is not None:
+        valid = np.repeat(valid, counts)
+    return {f"c{index}_{field}": AnswerValues(value, valid)
+            for field, value in zip(component.fields, values, strict=True)}
+
+
+def window_starts(folded: FoldedWindow, counts: np.ndarray, slide: int) -> np.ndarray:
+    """When the window of each answer starts."""
+    answers = folded.answers
+    if answers.starts is not None:
+        return answers.starts
+    place = np.arange(answers.offsets[-1] - answers.offsets[0]) - np.repeat(answers.offsets[:-1], counts)
+    return np.repeat(answers.first, counts) + place * slide

@@ -1,0 +1,63 @@
+"""Checking the texts of many queries at once, so that Spark analyses them together and all errors are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from weft.errors import QueriesError, QueryError
+from weft.loom.context import Context
+from weft.model.workload import BoundQuery
+from weft.sql import Parsed, parse_query
+
+Before = TypeVar("Before")
+After = TypeVar("After")
+
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def parse(context: Context, name: str, sql: str, every: str | None = None) -> Parsed:
+    """What Weft's reader makes of a text; `every` is the longest time between two answers, if that is not in it."""
+    return parse_query(name, sql, context.sources.schemas, context.checker.defined, every)
+
+
+def check_queries(
+    context: Context,
+    texts: Mapping[str, str],
+    require_name: Callable[[str], None] = lambda name: None,
+    require_size: Callable[[BoundQuery], None] = lambda bound: None,
+    every: Mapping[str, str] = NONE,
+) -> list[BoundQuery]:
+    """The queries of these texts by name, or one error with those of all that cannot run; `every` has the bounds of
+    some of them."""
+    errors: dict[str, QueryError] = {}
+
+    def read(name: str, sql: str) -> Parsed:
+        require_name(name)
+        return parse(context, name, sql, every.get(name))
+
+    def bind(_: str, parsed: Parsed) -> BoundQuery:
+        bound = context.checker.bind(parsed)
+        require_size(bound)
+        return bound
+
+    parsed = attempt_each(read, texts, errors)
+    context.checker.learn(tuple(parsed.values()))
+    bound = attempt_each(bind, parsed, errors)
+    if errors:
+        raise QueriesError(tuple(errors[name] for name in texts if name in errors))
+    return list(bound.values())
+
+
+def attempt_each(work: Callable[[str, Before], After], parts: Mapping[str, Before],
+                 errors: dict[str, QueryError]) -> dict[str, After]:
+    """What some work makes of each of the parts by name, and in `errors` why it cannot of the others."""
+    done = {}
+    for name, part in parts.items():
+        try:
+            done[name] = work(name, part)
+        except QueryError as error:
+            errors[name] = error
+    return done
