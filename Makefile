@@ -52,6 +52,7 @@ bench-final: $(READY)     ## measure the final algorithms: one range, many, gaps
 PLANS := queries rate overlap skew incremental adding optimizations counting techniques scale quality throughput
 bench-plans: $(READY)     ## measure the plans of the optimizers: the papers' figures, time, quality (ARGS=--quick)
 	@set -e; for name in $(PLANS); do $(BIN)/python bench/plan_$$name.py $(ARGS); done
+	@$(BIN)/python bench/schedules.py $(ARGS)
 
 bench-joins: $(READY)     ## join orders and drop boxes by the rate model: the paper's figures (ARGS=--quick)
 	@$(BIN)/python bench/joins_model.py $(ARGS)

@@ -8,6 +8,7 @@ from typing import Any
 from final_tables import pick, unique
 from plan_plots import Area, Line, picture
 from plan_tables import TITLES, VARIED, bare_speed, by_largest, estimated_speed, mean, whole_speed
+from schedule_charts import schedule_chart
 
 Record = dict[str, Any]
 Results = dict[str, Any]
@@ -123,5 +124,5 @@ CHARTS: dict[str, Callable[[Results], str]] = {
     "plan_overlap": normalised("Plans by largest overlap (000 Fig. 9)", "rate", "overlap", True),
     "plan_skew": normalised("Plans by slide skew (000 Fig. 10)", "queries", "skew", False),
     "plan_techniques": techniques_chart, "plan_counting": counting_chart, "plan_incremental": incremental_chart,
-    "plan_optimizations": optimizations_chart, "plan_throughput": throughput_chart,
+    "plan_optimizations": optimizations_chart, "plan_throughput": throughput_chart, "schedules": schedule_chart,
 }

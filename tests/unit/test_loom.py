@@ -7,7 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from weft import Loom
+from weft.errors import PlanError, QueryError
+from weft.model.workload import BoundQuery
 from weft.spark.session.session import has_session
+from weft.sql import SourceSchema
 
 
 class Session(SimpleNamespace):
@@ -30,6 +33,44 @@ def test_only_a_session_that_the_loom_started_is_stopped(monkeypatch, there, giv
         assert loom.spark is session and session.stopped == 0
     loom.close()
     assert session.stopped == stopped
+
+
+SQL = "SELECT count(*) FROM trades GROUP BY window(ts, '10 minutes')"
+HINTED = SQL.replace("SELECT", "SELECT /*+ EVERY('2 minutes') */")
+
+
+@pytest.fixture
+def loom(monkeypatch):
+    """A loom whose Spark finds every query good."""
+    schemas = {"trades": SourceSchema("trades", (("ts", "timestamp"),), "ts")}
+    monkeypatch.setattr("weft.loom.sources.Sources.schemas", schemas)
+    monkeypatch.setattr("weft.spark.bind.check.Checker.bind",
+                        lambda self, parsed: BoundQuery(parsed.query, "timestamp", (), ()))
+    monkeypatch.setattr("weft.spark.bind.check.Checker.learn", lambda self, parsed: None)
+    return lambda **options: Loom(Session(), **options)
+
+
+def test_how_often_answers_come_is_the_querys_own_else_the_looms(loom):
+    made = loom(every="1 hour")
+    made.query("own", SQL, every="5 minutes")
+    made.query("hinted", HINTED)
+    made.query("none", SQL)
+    assert {query.name: query.every // 60_000_000 for query in made.queries} == {"own": 5, "hinted": 2, "none": 60}
+    assert loom().query("none", SQL).every is None
+
+
+def test_many_queries_have_bounds_by_name(loom):
+    made = loom(every="1 hour").add_queries({"a": SQL, "b": HINTED, "c": SQL}, every={"a": "5 minutes"})
+    assert [query.every // 60_000_000 for query in made] == [5, 2, 60]
+    with pytest.raises(QueryError, match="query 'd': every= has a bound for it"):
+        loom().add_queries({"a": SQL}, every={"d": "5 minutes"})
+
+
+def test_a_bound_that_is_none_is_refused(loom):
+    with pytest.raises(PlanError, match="every: '5 mins' is not a duration"):
+        loom(every="5 mins")
+    with pytest.raises(QueryError, match="query 'q', line 1, column 18: the hint asks for answers every 2 min"):
+        loom().query("q", HINTED, every="5 minutes")
 
 
 def test_a_program_without_spark_has_no_session():

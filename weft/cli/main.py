@@ -1,5 +1,5 @@
-"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, compact, calibrate,
-package."""
+"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, schedule, compact,
+calibrate, package."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ from weft.cli.options import (
     ZipArgument,
 )
 from weft.cli.output import reporting
+from weft.cli.schedule_commands import schedule
 
 app = typer.Typer(
     name="weft",
@@ -85,6 +86,7 @@ what_if = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(what_if, name="what-if")
+app.add_typer(schedule, name="schedule")
 
 
 def print_version(wanted: bool) -> None:

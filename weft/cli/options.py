@@ -9,6 +9,7 @@ import typer
 
 from weft.optimize import OPTIMIZERS
 from weft.optimize.join_order import EVERY_JOIN_OPTIMIZER
+from weft.optimize.schedule import POLICIES
 from weft.slicing import PAIRS, SLICERS
 
 # What `weft catalog` shows.
@@ -252,3 +253,28 @@ FolderArgument = Annotated[
     Path, typer.Argument(metavar="[DIR]", help="The new project's folder.", file_okay=False, show_default=False)
 ]
 ZipArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The zip to write.", dir_okay=False)]
+GroupsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--groups",
+        "-g",
+        metavar="GROUPS",
+        help='Queries that run together, as bound:cost: "2m:9,3m:14" is at least every 2 minutes at a cost of 9 a run, '
+        'and every 3 at 14. "fast=2m:9+1.5" names a group and says what it reads and what its answers cost.',
+        show_default=False,
+    ),
+]
+PolicyOption = Annotated[
+    list[str] | None,
+    typer.Option("--policy", metavar="NAME", help=f"Only this policy: {', '.join(p.name for p in POLICIES)}; give it "
+                 "again for more.", show_default="all"),
+]
+CapacityOption = Annotated[
+    float | None,
+    typer.Option("--capacity", metavar="COST", help="The cost that is done in a minute: runs then take time, wait for "
+                 "each other and may miss bounds.", show_default="all at once"),
+]
+OverheadOption = Annotated[
+    float | None,
+    typer.Option("--overhead", metavar="COST", help="What a run costs however little it does.", show_default="0"),
+]

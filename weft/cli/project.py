@@ -21,6 +21,7 @@ from weft.optimize.plan import find_optimizer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 STORE = ".weft"
+ALL = "*"
 REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -53,6 +54,7 @@ class Project:
     max_bag_values: int = MAX_BAG_VALUES
     aggregates: Mapping[str, str] = field(default_factory=dict)
     stream: StreamTable = field(default_factory=StreamTable)
+    every: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_project(start: Path) -> Path:
@@ -94,6 +96,7 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         max_bag_values=build_most(data.get("plan", {}).get("max_bag_values", MAX_BAG_VALUES)),
         aggregates=build_aggregates(data.get("aggregates", {})),
         stream=build_stream(folder, data.get("stream", {})),
+        every=build_every(data.get("queries", {}).get("every")),
     )
 
 
@@ -123,6 +126,23 @@ def build_files(files: list[Any]) -> tuple[str, ...]:
     if not files or not all(isinstance(item, str) and item for item in files):
         raise ProjectError(f'{FILE}: queries.files must list at least one pattern, such as "queries/*.sql".')
     return tuple(files)
+
+
+def build_every(value: str | Mapping[str, Any] | None) -> dict[str, str]:
+    """The longest time between two answers of each query, `ALL` for those that name none: one, or a table of them."""
+    if value is None:
+        return {}
+    # The SQL reader takes a while to import: commands that need no SQL must not wait for it.
+    from weft.sql.freshness import parse_bound
+
+    bounds = {ALL: value} if isinstance(value, str) else dict(value)
+    for name, bound in bounds.items():
+        try:
+            parse_bound(bound)
+        except PlanError as error:
+            key = "queries.every" if isinstance(value, str) else f"queries.every.{name}"
+            raise ProjectError(f"{FILE}: {key}: {str(error).removeprefix('every: ')}") from error
+    return bounds
 
 
 def build_spark(table: Mapping[str, Any]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from weft.io.sinks import Sink
 
 NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice", "keys", "hours", "slices",
            "rows/s", "lag", "answers", "answers/s", "state", "trigger", "late", "dead",
-           "files", "then", "merged MB")
+           "files", "then", "merged MB", "cost/min", "busy", "executed/min", "apart", "missed bounds")
 PLURALS = {"query": "queries", "row": "rows", "tree": "trees", "node": "nodes", "file": "files", "answer": "answers",
            "trigger": "triggers", "scan": "scans", "late row": "late rows", "dead letter": "dead letters"}
 

@@ -23,7 +23,7 @@ SHAPE: Shape = {
     "spark": dict,
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
-    "queries": {"files": list},
+    "queries": {"files": list, "every": (str, dict)},
     "aggregates": {EACH: str},
     "plan": {"algorithm": (str, dict), "optimizer": str, "max_bag_values": int},
     "run": {"store": str},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import typer
 from weft.cli.aggregates import load_aggregate
 from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
-from weft.cli.project import Project, ProjectSource
+from weft.cli.project import ALL, Project, ProjectSource
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
 from weft.cli.tables import counted
 from weft.cli.toml import FILE
@@ -35,12 +35,13 @@ def bind_project(project: Project, only: Iterable[str], report: Report) -> Loade
     found = read_queries(project.folder, project.files)
     wanted = select(found, tuple(only))
     loom = new_loom(project)
+    said = (*found.faults, *unknown_bounds(project, found))
     faults = [fault for source in project.sources if (fault := add_source(loom, source))]
     faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
     if faults:  # a query of a missing source or aggregate would only repeat what is already said
-        return LoadedProject(loom, (), (*found.faults, *faults))
+        return LoadedProject(loom, (), (*said, *faults))
     report(0, 1, f"checking {counted(len(wanted), 'query')}")
-    return LoadedProject(loom, wanted, (*found.faults, *add_queries(loom, wanted)))
+    return LoadedProject(loom, wanted, (*said, *add_queries(loom, wanted, project.every)))
 
 
 def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
@@ -65,7 +66,8 @@ def new_loom(project: Project) -> Loom:
     from weft.loom import Loom
     from weft.spark.session.session import local_session
 
-    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values)
+    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values,
+                every=project.every.get(ALL))
 
 
 def add_source(loom: Loom, source: ProjectSource) -> Fault | None:
@@ -89,11 +91,19 @@ def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:
     return None
 
 
-def add_queries(loom: Loom, queries: Iterable[QueryText]) -> list[Fault]:
-    """Adds all queries, or says what is wrong with each that cannot run."""
+def unknown_bounds(project: Project, found: QuerySet) -> Iterator[Fault]:
+    """A fault for each bound of weft.toml that is no query's, unless a file at fault may have it."""
+    for name in project.every:
+        if name != ALL and not found.faults and (unknown := missing(found.queries, [name])):
+            yield Fault(f"queries.every: {unknown}", file=FILE)
+
+
+def add_queries(loom: Loom, queries: Iterable[QueryText], every: Mapping[str, str]) -> list[Fault]:
+    """Adds all queries, with their bounds, or says what is wrong with each that cannot run."""
     texts = {query.name: query for query in queries}
+    bounds = {name: bound for name, bound in every.items() if name in texts}
     try:
-        loom.add_queries({name: query.sql for name, query in texts.items()})
+        loom.add_queries({name: query.sql for name, query in texts.items()}, every=bounds)
     except QueriesError as error:
         each = ((fault, texts[fault.query]) for fault in error.errors)
         return [fault_of(fault, query.name, query.file, query.skipped) for fault, query in each]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from weft.errors import QueriesError, QueryError
@@ -14,9 +15,12 @@ Before = TypeVar("Before")
 After = TypeVar("After")
 
 
-def parse(context: Context, name: str, sql: str) -> Parsed:
-    """What Weft's reader makes of a text."""
-    return parse_query(name, sql, context.sources.schemas, context.checker.defined)
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def parse(context: Context, name: str, sql: str, every: str | None = None) -> Parsed:
+    """What Weft's reader makes of a text; `every` is the longest time between two answers, if that is not in it."""
+    return parse_query(name, sql, context.sources.schemas, context.checker.defined, every)
 
 
 def check_queries(
@@ -24,13 +28,15 @@ def check_queries(
     texts: Mapping[str, str],
     require_name: Callable[[str], None] = lambda name: None,
     require_size: Callable[[BoundQuery], None] = lambda bound: None,
+    every: Mapping[str, str] = NONE,
 ) -> list[BoundQuery]:
-    """The queries of these texts by name, or one error with those of all that cannot run."""
+    """The queries of these texts by name, or one error with those of all that cannot run; `every` has the bounds of
+    some of them."""
     errors: dict[str, QueryError] = {}
 
     def read(name: str, sql: str) -> Parsed:
         require_name(name)
-        return parse(context, name, sql)
+        return parse(context, name, sql, every.get(name))
 
     def bind(_: str, parsed: Parsed) -> BoundQuery:
         bound = context.checker.bind(parsed)

@@ -38,6 +38,7 @@ class Loom(Registry):
 
     Without a session it takes the active one, or starts a local one, which `close` or the end of the `with` block
     stops. With a `store`, a folder, queries, plans and statistics are kept in its catalog for looms that come after.
+    `every` is the longest time between two answers of queries that name none ("5 minutes").
     `max_bag_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
     """
 

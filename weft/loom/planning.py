@@ -16,6 +16,7 @@ from weft.optimize.plan import find_optimizer, plan_workload
 from weft.slicing import PAIRS, find_slicer
 from weft.spark.incremental.snapshot import refuse_counting, require_files, require_store
 from weft.spark.statistics.samples import RecalledSamples, SourceSamples
+from weft.sql.freshness import without_every
 from weft.stages.build import projection
 
 # The first of the family: the cheaper of one tree and trees with scans of their own.
@@ -47,7 +48,7 @@ def share_as_before(context: Context, workload: Workload, choice: PlanChoice) ->
     catalog, sizes = require_incremental(context, workload), context.sizes
     paths = {name: files.path for name, files in context.sources.files.items()}
     name = find_optimizer(choice.optimizer).name
-    mark = snapshot_key(name, [(paths[bound.query.source], bound.query.text) for bound in workload])
+    mark = snapshot_key(name, [(paths[bound.query.source], without_every(bound.query.text)) for bound in workload])
     known = None if sizes.counted else find_snapshot(catalog, mark)
     if known is not None:
         recalled = RecalledSamples(context.sources.frames, known.measured, dict(known.sampled))

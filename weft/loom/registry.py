@@ -26,6 +26,7 @@ from weft.model.workload import BoundQuery, choose
 from weft.spark.bind.check import Checker, refuse_large
 from weft.spark.bind.functions import check_name, check_partials
 from weft.spark.session.session import active_or_local, has_session
+from weft.sql.freshness import parse_bound
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +36,10 @@ class Registry:
     """Sources, queries and aggregates, and the store that keeps what is known of them."""
 
     def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
-                 max_bag_values: int = MAX_BAG_VALUES):
+                 max_bag_values: int = MAX_BAG_VALUES, every: str | None = None):
         if max_bag_values < 1:
             raise PlanError(f"max_bag_values must be a whole number above 0, not {max_bag_values}.")
+        self._every = None if every is None else parse_bound(every)
         self._starts_session = spark is None and not has_session()
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
@@ -91,7 +93,9 @@ class Registry:
         before = sources[name], sources.frames[name]
         sources.put(made, frame)
         try:
-            bound = check_queries(self._context, {each.query.name: each.query.text for each in readers})
+            bounds = {each.query.name: each.query.every for each in readers}
+            found = check_queries(self._context, {each.query.name: each.query.text for each in readers})
+            bound = [fresh_as(each, bounds[each.query.name]) for each in found]
         except BaseException as error:
             sources.put(*before)
             self._context.checker.keep(each.query for each in readers)
@@ -104,24 +108,31 @@ class Registry:
         self._context.sizes.recall(bound, self._store)
         self._queries |= {each.query.name: each for each in bound}
 
-    def query(self, name: str, sql: str, replace: bool = False) -> Query:
+    def query(self, name: str, sql: str, replace: bool = False, every: str | None = None) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead.
 
-        With `replace` a query that has the name already goes, if the new one can run.
+        With `replace` a query that has the name already goes, if the new one can run. `every` is the longest time
+        between two of its answers ("5 minutes"), which SQL may also say by the hint EVERY: it changes when answers
+        come, never what they are. See docs/schedules.md.
         """
         self._require_free(name, replace)
-        bound = self._context.checker.bind(parse(self._context, name, sql))
+        bound = self._fresh(self._context.checker.bind(parse(self._context, name, sql, every)))
         self._require_small(bound)
         self._add((bound,))
         return bound.query
 
-    def add_queries(self, queries: Mapping[str, str], replace: bool = False) -> tuple[Query, ...]:
+    def add_queries(self, queries: Mapping[str, str], replace: bool = False,
+                    every: Mapping[str, str] | None = None) -> tuple[Query, ...]:
         """Add many queries, the SQL of each by its name, all or none; Spark checks them together, which is faster.
 
-        If some cannot run, the `errors` of the `QueriesError` have what is wrong with each, as `query` would raise it.
+        `every` has the longest time between two answers of some of them, by name. If some cannot run, the `errors` of
+        the `QueriesError` have what is wrong with each, as `query` would raise it.
         """
-        bound = check_queries(self._context, queries, lambda name: self._require_free(name, replace),
-                              self._require_small)
+        for name in (name for name in every or () if name not in queries):
+            raise QueryError(name, "every= has a bound for it, and it is no query of these.", hint="Check the name.")
+        found = check_queries(self._context, queries, lambda name: self._require_free(name, replace),
+                              self._require_small, every or {})
+        bound = [self._fresh(each) for each in found]
         self._add(bound)
         return tuple(each.query for each in bound)
 
@@ -131,6 +142,10 @@ class Registry:
         if name in self._queries and not replace:
             raise QueryError(name, "there is already a query of this name.",
                              hint="Choose another name, or give replace=True.")
+
+    def _fresh(self, bound: BoundQuery) -> BoundQuery:
+        """The query with the loom's bound if it has none of its own."""
+        return bound if bound.query.every else fresh_as(bound, self._every)
 
     def _require_small(self, bound: BoundQuery) -> None:
         refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)
@@ -197,3 +212,8 @@ class Registry:
         found = self._chosen(names)
         self._context.sources.refresh(bound.query.source for bound in found)
         return found
+
+
+def fresh_as(bound: BoundQuery, every: int | None) -> BoundQuery:
+    """The query with another bound on the time between its answers."""
+    return changed(bound, query=changed(bound.query, every=every))

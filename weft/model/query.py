@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.model.window import Window
 
@@ -37,7 +37,9 @@ class Output:
 class Query:
     """One window query; every SQL text in it is in Spark's dialect over the source's own column names.
 
-    Where its window counts rows, `order` says by what rows of one time are ordered.
+    Where its window counts rows, `order` says by what rows of one time are ordered. `every` is the longest time between
+    two answers, in microseconds: it says when answers come, never what they are, so queries that differ in it alone are
+    equal. `slide_bound` is the longest slide that the text allows, where it names no slide.
     """
 
     name: str
@@ -52,3 +54,5 @@ class Query:
     having: str | None
     native: str
     order: tuple[str, ...] = ()
+    every: int | None = field(default=None, compare=False)
+    slide_bound: int | None = None

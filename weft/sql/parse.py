@@ -16,6 +16,7 @@ from weft.model.window import Window
 from weft.sql import render
 from weft.sql.clauses import resolve_groups, resolve_items, resolve_where, spelled_time
 from weft.sql.extract import Groups
+from weft.sql.freshness import agree_on_bound, lift_every
 from weft.sql.items import Item, groups_plainly, make_items, own_words, stands_apart
 from weft.sql.qualify import HAVING, Scope
 from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
@@ -50,12 +51,17 @@ class Parsed:
 
 
 def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
-                defined: Mapping[str, Aggregate] = NONE) -> Parsed:
-    """Read one query's SQL against the registered sources; `defined` are the user's aggregates by lower-case name."""
+                defined: Mapping[str, Aggregate] = NONE, every: str | None = None) -> Parsed:
+    """Read one query's SQL against the registered sources; `defined` are the user's aggregates by lower-case name.
+
+    `every` is the longest time between two of its answers, where that does not stand in the SQL.
+    """
     words = Text(name, text, defined)
     tokens = _tokens(words)
     refuse_start(words, tokens)
+    words, tokens, hint = lift_every(words, tokens)
     tokens, spelled = lift(words, tokens)
+    bound = agree_on_bound(words, hint, every, *((spelled.slide_bound, spelled.at) if spelled else (None, None)))
     select = _select(words, tokens)
     nodes = list(select.walk(bfs=False))
     refuse_nodes(words, nodes[1:], tokens)
@@ -66,7 +72,7 @@ def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
     if spelled and not sure:
         raise words.refused(table, "Weft may read this SQL otherwise than Spark, which has no such window to ask.",
                             "Write the window as window(time, '10 minutes', '2 minutes') in GROUP BY.")
-    return _read(scope, select, tokens, table, nodes, sure)
+    return _read(scope, select, tokens, table, nodes, sure, bound)
 
 
 def _tokens(text: Text) -> list[Token]:
@@ -143,8 +149,8 @@ def _written(clauses: Resolved) -> Written:
 
 
 def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, nodes: list[exp.Expr],
-          sure: bool) -> Parsed:
-    names = names_of(select.expressions, scope.text.sql[: start_of(table)])
+          sure: bool, every: int | None) -> Parsed:
+    names = names_of(select.expressions, scope.text.splice((), start_of(table) or 0))
     apart = sure and stands_apart(scope, select, nodes)
     words = own_words(scope, select.expressions, tokens) if apart and scope.spelled is None else None
     clauses = _resolve(scope, select)
@@ -171,6 +177,8 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         calls=tuple(groups.calls),
         native=native,
         order=tie_breakers(scope.schema) if window.counts_rows else (),
+        every=every,
+        slide_bound=scope.spelled.slide_bound if scope.spelled else None,
     )
     if not sure:
         return Parsed(query, probe, canonical, sure, Shape(*((query.source, probe),) * 2))

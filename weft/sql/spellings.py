@@ -1,4 +1,5 @@
-"""The other window spellings: the papers' `FROM s [RANGE 10 min SLIDE 2 min]` or `[ROWS 9]`, Flink's HOP and TUMBLE.
+"""The other window spellings: the papers' `FROM s [RANGE 10 min SLIDE 2 min]`, `[RANGE 10 min SLIDE <= 2 min]` or
+`[ROWS 9]`, Flink's HOP and TUMBLE.
 
 Both are lifted out of the token list before it is parsed, so what is left is ordinary SQL over the source
 and every token keeps its place in the user's text.
@@ -30,10 +31,12 @@ SHORT = {
     **dict.fromkeys(("d",), MICROS["day"]),
     **dict.fromkeys(("w",), MICROS["week"]),
 }
-_BRACKET = re.compile(r"\[\s*(?:window|range|rows)\s+(.*?)(?:,?\s+slide\s+(.*?))?\s*\]", re.IGNORECASE | re.DOTALL)
+_BRACKET = re.compile(r"\[\s*(?:window|range|rows)\s+(.*?)(?:,?\s+slide(?:\s*(<=)\s*|\s+)(.*?))?\s*\]",
+                      re.IGNORECASE | re.DOTALL)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 _INTERVAL = re.compile(r"interval\s+'?([+-]?[\d.]+)'?\s+([a-z]+)", re.IGNORECASE)
-PAPERS_EXAMPLE = "Write FROM s [RANGE 10 min SLIDE 2 min], or of rows [ROWS 1000 SLIDE 100]."
+PAPERS_EXAMPLE = ("Write FROM s [RANGE 10 min SLIDE 2 min], SLIDE <= 2 min for an upper bound, or of rows "
+                  "[ROWS 1000 SLIDE 100].")
 FLINK_EXAMPLE = (
     "Write TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '2' MINUTE, INTERVAL '10' MINUTE)), slide before size,"
     " or TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' MINUTE))."
@@ -42,12 +45,16 @@ FLINK_EXAMPLE = (
 
 @dataclass(frozen=True)
 class Spelled:
-    """A window given in FROM: its style, the column of time (None: the source's declared one) and its token."""
+    """A window given in FROM: its style, the column of time (None: the source's declared one) and its token.
+
+    `slide_bound` is the longest slide that is allowed, where the text gives a bound and not the slide itself.
+    """
 
     style: str
     window: Window
     time: Token | None
     at: Token
+    slide_bound: int | None = None
 
 
 def lift(text: Text, tokens: list[Token]) -> tuple[list[Token], Spelled | None]:
@@ -73,11 +80,24 @@ def _lift_papers(text: Text, tokens: list[Token], i: int) -> tuple[list[Token], 
     found = _BRACKET.fullmatch(text.sql[tokens[i].start : tokens[close].end + 1])
     if not found:
         raise text.unreadable(tokens[i], "the window in brackets cannot be read.", PAPERS_EXAMPLE)
-    window = _bracketed(text, tokens[i], tokens[i + 1], [words for words in found.groups() if words])
+    length, most, slide = found.groups()
+    if most:
+        window, bound = _bounded(text, tokens[i], tokens[i + 1], length, slide)
+    else:
+        window, bound = _bracketed(text, tokens[i], tokens[i + 1], [w for w in (length, slide) if w]), None
     rest = tokens[:i] + tokens[close + 1 :]
     if lift(text, rest)[1]:
         raise text.refused(tokens[i], "the query has more than one window.", "Keep one window in FROM.")
-    return rest, Spelled(PAPERS, window, None, tokens[i])
+    return rest, Spelled(PAPERS, window, None, tokens[i], bound)
+
+
+def _bounded(text: Text, bracket: Token, unit: Token, length: str, slide: str) -> tuple[Window, int]:
+    """The window of `SLIDE <= 3 min`, and the bound (003 §1): it slides by the bound, or by all of a shorter range."""
+    if unit.text.upper() == "ROWS":
+        raise text.refused(bracket, "SLIDE <= bounds a time, and this window counts rows.",
+                           "Write [ROWS 1000 SLIDE 100].")
+    size, bound = (_short(text, unit, words) for words in (length, slide))
+    return make_window(text, bracket, [size, min(size, bound)]), bound
 
 
 def _bracketed(text: Text, bracket: Token, unit: Token, sizes: list[str]) -> Window:

@@ -17,15 +17,20 @@ from weft.sql.dialect import VERBATIM
 
 _OPENERS = re.compile(r"['\"`]|/\*")
 Spot = exp.Expr | Token | int | None  # whatever an error can point at
+Cut = tuple[int, int, str]  # a span of the text, from and to, and what stands there instead
 
 
 @dataclass(frozen=True)
 class Text:
-    """The name and the text of a query, which every error about it carries, and the user's aggregates it may call."""
+    """The name and the text of a query, which every error about it carries, and the user's aggregates it may call.
+
+    `cuts` are parts of the text that Spark does not see.
+    """
 
     name: str
     sql: str
     defined: Mapping[str, Aggregate] = field(default_factory=dict)
+    cuts: tuple[Cut, ...] = ()
 
     def aggregate(self, name: str) -> Aggregate | None:
         """The aggregate of that name: a user's own, or one of Weft's."""
@@ -83,10 +88,10 @@ class Text:
                 return found.start()
         return None
 
-    def splice(self, parts: Iterable[tuple[int, int, str]], end: int) -> str:
-        """The text up to `end` with each span (start, stop) replaced, all in one go."""
+    def splice(self, parts: Iterable[Cut], end: int) -> str:
+        """The text up to `end` with each span (start, stop) and what Spark does not see replaced, all in one go."""
         pieces, done = [], 0
-        for start, stop, new in sorted(parts):
+        for start, stop, new in sorted((*parts, *(cut for cut in self.cuts if cut[0] < end))):
             pieces += [self.sql[done:start], new]
             done = stop
         return "".join(pieces) + self.sql[done:end]

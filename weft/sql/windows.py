@@ -77,24 +77,24 @@ def read_duration(text: Text, call: exp.Expr, arg: exp.Expr) -> int:
     return micros
 
 
-def parse_duration(text: Text, at: Spot, words: str) -> int:
+def parse_duration(text: Text, at: Spot, words: str, what: str = "window") -> int:
     """The microseconds of `1 hour 30 minutes` as Spark reads it: fractions of seconds are cut to microseconds."""
     if not _DURATION.fullmatch(words):
         raise text.wrong(at, f"'{words}' is not a duration that Spark can read.", EXAMPLE)
-    total = sum(_part(text, at, *part) for part in _PARTS.findall(words))
+    total = sum(_part(text, at, what, *part) for part in _PARTS.findall(words))
     if abs(total) > LONGEST:
         raise text.wrong(at, f"the duration '{words}' is too long.", EXAMPLE)
     return total
 
 
-def _part(text: Text, at: Spot, sign: str, number: str, unit: str) -> int:
+def _part(text: Text, at: Spot, what: str, sign: str, number: str, unit: str) -> int:
     unit = unit.lower()
     whole, dot, fraction = number.partition(".")
     if dot and unit != "second":
         raise text.wrong(at, f"only seconds may have a fraction, not '{number} {unit}'.", EXAMPLE)
     if unit in MONTHS:
         if int(whole):
-            raise text.refused(at, f"a {unit} has no fixed length, so it cannot be a window.", "Write it in days.")
+            raise text.refused(at, f"a {unit} has no fixed length, so it cannot be a {what}.", "Write it in days.")
         return 0
     micros = int(whole or 0) * MICROS[unit] + int((fraction + "000000")[:6] if dot else 0)
     return -micros if sign == "-" else micros

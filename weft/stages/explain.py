@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from weft.model.edges import Density, composite_slide
 from weft.model.graph import Node, StageGraph
 from weft.model.plan import Scan, SharedPlan, Tree
+from weft.model.query import Query
 from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage, Stage
-from weft.model.window import TIME, Window, measured
+from weft.model.window import TIME, Window, duration, measured
 from weft.optimize.cost_breakdown import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.slicing import PAIRS, find_slicer, open_slices
@@ -38,6 +39,7 @@ class Explanation:
             "cost": cost_dict(self.account),
             "scans": [scan_dict(self.stages, *part) for part in parts],
             "queries": queries_dict(self.plan, self.account),
+            **freshness_dict(self.plan),
             "nodes": [node_dict(node) for node in self.stages],
         }
 
@@ -45,7 +47,7 @@ class Explanation:
         plan = self.to_dict()
         scans = (line for scan in plan["scans"] for line in scan_lines(scan))
         return "\n".join([summarize(plan["totals"]), price_sentence(plan), *slicer_sentences(plan["slicer"]), *scans,
-                          *paying_queries(plan["queries"])])
+                          *paying_queries(plan["queries"]), *freshness_lines(plan.get("freshness", {}))])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -167,6 +169,28 @@ def queries_dict(plan: SharedPlan, found: PlanBreakdown) -> dict[str, dict]:
     """Each query's part of the cost, what it would cost alone, and what sharing saves it."""
     shares = (share for scan in found.scans for share in scan.account.shares)
     return {b.query.name: plain_share(share) for b, share in zip(plan.queries, shares, strict=True)}
+
+
+def freshness_dict(plan: SharedPlan) -> dict[str, dict]:
+    """How often answers of queries must come, and slides that were chosen within a bound; empty where none says so."""
+    found = {b.query.name: query_freshness(b.query, b.query.every) for b in plan.queries if b.query.every}
+    return {"freshness": found} if found else {}
+
+
+def query_freshness(query: Query, every: int) -> dict:
+    """What one query says of it, in words."""
+    if query.slide_bound is None:
+        return {"every": duration(every)}
+    return {"every": duration(every), "slide_bound": duration(query.slide_bound), "slide": duration(query.window.slide)}
+
+
+def freshness_lines(queries: dict[str, dict]) -> list[str]:
+    """How often answers must come at the least, of the first queries that say so."""
+    shown = list(queries.items())[:QUERIES_SHOWN]
+    text = [f"     {name}: every {q['every']}" + (f", slides by {q['slide']} (SLIDE <= {q['slide_bound']})"
+                                                    if "slide" in q else "") for name, q in shown]
+    more = [f"     and {len(queries) - len(shown)} more"] if len(queries) > len(shown) else []
+    return ["answers come at the least:", *text, *more] if text else []
 
 
 def algorithms_dict(final: FinalStage) -> dict[str, str]:

@@ -26,6 +26,7 @@ class FakeLoom:
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.every: dict[str, str | None] = {}
         self.sink: Any = None
         self.algorithm: Any = None
         self.optimizer: Any = None
@@ -47,12 +48,13 @@ class FakeLoom:
         if not Path(path).exists():
             raise SourceError(f"there is nothing at '{path}'.")
 
-    def add_queries(self, queries: dict[str, str]) -> None:
+    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None) -> None:
         lines = [(name, *line) for name, sql in queries.items() for line in enumerate(sql.split("\n"), start=1)]
         places = [(name, Place(number, line.index("JOIN") + 1)) for name, number, line in lines if "JOIN" in line]
         if places:
             raise QueriesError(tuple(RefusedError(n, "joins do not run yet.", place=place) for n, place in places))
         self.names += queries
+        self.every |= {name: (every or {}).get(name) for name in queries}
 
     def plan(self, algorithm: Any, optimizer: str) -> None:
         self.algorithm, self.optimizer = algorithm, optimizer
@@ -134,6 +136,21 @@ def test_check_gives_errors_to_machines(weft: Weft) -> None:
     first = data["errors"][0]
     assert (first["query"], first["file"], first["line"], first["column"]) == ("two", "queries/more.sql", 5, 10)
     assert first["kind"] == "RefusedError"
+
+
+def test_bounds_of_weft_toml_reach_their_queries(weft: Weft, loom: FakeLoom) -> None:
+    text = Path("weft.toml").read_text()
+    Path("weft.toml").write_text(text.replace("[queries]", "[queries]\nevery = { vwap = '1 minute', '*' = '1 hour' }"))
+    assert weft("check").exit_code == 0
+    assert {name: every for name, every in loom.every.items() if every} == {"vwap": "1 minute"}
+
+
+def test_a_bound_of_no_query_is_a_fault(weft: Weft) -> None:
+    text = Path("weft.toml").read_text()
+    Path("weft.toml").write_text(text.replace("[queries]", "[queries]\nevery = { vwpa = '1 minute' }"))
+    result = weft("check")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "weft.toml: queries.every: there is no query 'vwpa'. Did you mean 'vwap'?\n"
 
 
 def test_a_missing_source_is_said_once(weft: Weft) -> None:

@@ -65,6 +65,15 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     assert project.optimizer == "weave_share"
 
 
+@pytest.mark.parametrize(("text", "every"), [
+    ("", {}),
+    ("every = '5 minutes'", {"*": "5 minutes"}),
+    ("every = { vwap = '1 minute', '*' = '1 hour' }", {"vwap": "1 minute", "*": "1 hour"}),
+])
+def test_how_often_answers_must_come(tmp_path: Path, text: str, every: dict[str, str]) -> None:
+    assert load_project(write(tmp_path, f"{GOOD}[queries]\n{text}")).every == every
+
+
 def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
     assert load_project(write(tmp_path, GOOD)).algorithm == {}
     assert load_project(write(tmp_path, GOOD + "[plan]\nalgorithm = 'chain'")).algorithm == {"*": "chain"}
@@ -87,6 +96,12 @@ def test_one_algorithm_for_all_functions(tmp_path: Path) -> None:
         (GOOD + "[sink]\npath = 'data/out'", "overlap"),
         (GOOD + "[queries]\nfiles = []", "queries.files must list"),
         (GOOD + "[queries]\nfiles = 'x.sql'", "'queries.files' must be a list"),
+        (GOOD + "[queries]\nevery = ''", "queries.every: '' is not a duration"),
+        (GOOD + "[queries]\nevery = 5", "'queries.every' must be a string or a table"),
+        (GOOD + "[queries]\nevery = '5 mins'", "weft.toml: queries.every: '5 mins' is not a duration that Spark can "
+         "read. Write a duration such as '10 minutes'"),
+        (GOOD + "[queries.every]\nvwap = '0 minutes'", "queries.every.vwap: the bound of a query must be longer"),
+        (GOOD + "[queries.every]\nvwap = 5", "queries.every.vwap: the bound every=5 is no text."),
         (GOOD + "[spark]\nmaster = 'local'", "'master' in [spark] is no Spark setting"),
         (GOOD + "[plan]\nalgorithm = 3", "'plan.algorithm' must be a string or a table"),
         (GOOD + "[plan]\nalgoritm = 'chain'", "unknown key 'plan.algoritm'. Did you mean 'algorithm'?"),

@@ -35,6 +35,7 @@ from weft.spark.session.settings import Settings
 from weft.spark.session.version import require_supported
 from weft.sql import Parsed
 from weft.sql.copied import copied_text
+from weft.sql.freshness import hide_every
 from weft.sql.identity import Expressions
 
 SOURCE = "__weft_source__"
@@ -291,7 +292,7 @@ def refuse_collations(query: Query, types: dict[str, str]) -> None:
 def find_place(text: str, *words: str) -> Place | None:
     """Where one of the words first stands in the text."""
     either = "|".join(re.escape(word) for word in words)
-    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", text, re.IGNORECASE) if words else None
+    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", hide_every(text), re.IGNORECASE) if words else None
     if not found:
         return None
     before = text[: found.start()]

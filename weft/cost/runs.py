@@ -1,0 +1,41 @@
+"""What one run over several groups of queries costs when they run together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class RunCosts:
+    """The costs of runs over sets of groups: F + max a + Σ b, in any unit.
+
+    `overhead` is F, what a run costs however little it does; `reads` are a, the slices that the longest window of each
+    group reads, which serve the shorter ones too; `answers` are b, what each group's own answers cost. Golab et al.
+    count the maximum alone (003): F = b = 0.
+    """
+
+    reads: tuple[Fraction, ...]
+    answers: tuple[Fraction, ...]
+    overhead: Fraction = Fraction(0)
+
+    def together(self, members: Iterable[int]) -> Fraction:
+        """What one run of these groups costs; no group, no run."""
+        chosen = tuple(members)
+        if not chosen:
+            return Fraction(0)
+        return self.overhead + max(self.reads[g] for g in chosen) + sum((self.answers[g] for g in chosen), Fraction(0))
+
+
+def count_comparisons(ranges: Iterable[int], interval: int) -> int:
+    """What a group of MAX windows costs over a synopsis of one maximum per interval (003 Fig. 1).
+
+    The longest window is scanned once; the shorter ones are answered on the way.
+    """
+    return max(intervals_read(ranges, interval)) - 1
+
+
+def intervals_read(ranges: Iterable[int], interval: int) -> Sequence[int]:
+    """After how many intervals of the synopsis each window is answered (003 Fig. 1)."""
+    return [-(-length // interval) for length in ranges]
