@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
@@ -20,10 +19,11 @@ def deliver(expected: tuple[ExpectedPart, ...], target: StreamSink, dead: DeadLe
             suspect: bool = False, made: frozenset[str] = frozenset()) -> Callable[[DataFrame, int], None]:
     """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise, and of
     the parts `made` workers make the output rows."""
-    if made:
-        return MadeDelivery(expected, target, dead, len(made) < len(expected))
 
     def take(batch: DataFrame, number: int) -> None:
+        if made:
+            deliver_made(batch, number, expected, target, dead)
+            return
         if not target.facts.observable:
             deliver_all(batch, number, expected, target, dead)
             return
@@ -48,33 +48,21 @@ def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...
         dead(batch, number)
 
 
-@dataclass
-class MadeDelivery:
-    """Takes triggers of which workers make output rows. One job lets them, and brings their report with the dead
-    letters; Spark projects what they leave to it, where they leave anything. `kept` says whether a trigger is cached
-    for that: some parts are always Spark's, or were in the trigger before."""
+def deliver_made(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], target: StreamSink,
+                 dead: DeadLetterSink) -> None:
+    """Let workers make output rows. One job lets them, and brings their report with the dead letters; Spark projects
+    what they leave to it, where they leave anything. The batch is cached, for a second look at it would fold again and
+    count every answer twice; rows that workers made are not in it."""
+    parts = tuple(part.arrived(batch) for part in expected)
+    reports: list[TriggerReport] = []
 
-    expected: tuple[ExpectedPart, ...]
-    target: StreamSink
-    dead: DeadLetterSink
-    always: bool
-    kept: bool = field(init=False)
+    def make() -> Delivered:
+        reports.append(read_report(batch))
+        return Delivered(tuple(part for part in parts if part.id in reports[0].parts), reports[0].files)
 
-    def __post_init__(self) -> None:
-        self.kept = self.always
-
-    def __call__(self, batch: DataFrame, number: int) -> None:
-        parts = tuple(part.arrived(batch) for part in self.expected)
-        report: list[TriggerReport] = []
-
-        def make() -> Delivered:
-            report.append(read_report(batch))
-            return Delivered(tuple(part for part in parts if part.id in report[0].parts), report[0].files)
-
-        with cached_batch(batch, self.kept):
-            self.target(parts, number, make)
-        self.kept = self.always or bool(report[0].parts)
-        self.dead.write(report[0].letters, number)
+    with cached_batch(batch, True):
+        target(parts, number, make)
+    dead.write(reports[0].letters, number)
 
 
 @contextmanager
