@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.spark.test_stream import TRADES, drop, trade
@@ -73,8 +75,8 @@ def test_a_trigger_that_is_repeated_in_the_same_process_replaces_what_its_first_
     """Spark finds no worker when the files of a trigger are in place already; the second attempt numbers them anew."""
     publish, failed = FileSink.publish, []
 
-    def fail_once(sink: FileSink, staging: str, number: int) -> None:
-        publish(sink, staging, number)
+    def fail_once(sink: FileSink, staging: str, number: int, made: Sequence[tuple[str, str]]) -> None:
+        publish(sink, staging, number, made)
         written = list((tmp_path / "out").rglob(f"{trigger_prefix(number)}*"))
         if written and not failed:
             failed.extend(path.rename(path.with_name(f"{trigger_prefix(number)}9{i}.parquet"))

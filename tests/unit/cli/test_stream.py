@@ -87,7 +87,7 @@ class FakeLoom:
     def source(self, name: str, path: str, **options: Any) -> None:
         self.sources[name] = options
 
-    def add_queries(self, queries: dict[str, str]) -> None:
+    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None) -> None:
         self.names += queries
 
     def start(self, **arguments: Any) -> FakeStream:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 
-from weft.final.fold.partition import fold_columns
+from weft.final.fold.partition import Folding, fold_columns
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.final.state.form import SliceForm, merge_all, to_store
 from weft.final.state.history import Blob, BlobStore, HistoryLevels, readings
@@ -65,19 +65,32 @@ class Bucket:
 
     def answers(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The answers of all windows that end now, each with the id of its part."""
-        after = None if self.kept is None else self.kept.until
-        tables = [] if self.over is None else [self.over]
-        if after is not None:
-            tables = [*self.past(after, self.until), *tables]
-        if not tables:
-            return
-        columns = [c.combine_chunks() for c in pa.concat_tables(tables).columns]
-        head = self.node.form.head
-        folding = partial(fold_ragged, span=Span(after, self.until))
         for part in self.node.parts:
-            read = [*columns[:head], *(columns[head + i] for i in part.columns)]
-            for batch in fold_columns(part.final, read, folding):
+            for batch in self.fold(part):
                 yield part.id, batch
+
+    def fold(self, part: BucketPart) -> Iterator[pa.RecordBatch]:
+        """The answers of a part as arrays."""
+        if self.slices:
+            yield from fold_columns(part.final, self.columns(part), self.folding)
+
+    @property
+    def folding(self) -> Folding:
+        """What folds the windows that end now."""
+        return partial(fold_ragged, span=Span(None if self.kept is None else self.kept.until, self.until))
+
+    def columns(self, part: BucketPart) -> list[pa.Array]:
+        """The columns that a part reads of the slices."""
+        head = self.node.form.head
+        return [*self.slices[:head], *(self.slices[head + i] for i in part.columns)]
+
+    @cached_property
+    def slices(self) -> list[pa.Array]:
+        """The columns of all slices and totals that windows ending now read; none where there is no slice."""
+        tables = [] if self.over is None else [self.over]
+        if self.kept is not None:
+            tables = [*self.past(self.kept.until, self.until), *tables]
+        return [c.combine_chunks() for c in pa.concat_tables(tables).columns] if tables else []
 
     def past(self, after: int, until: int) -> Iterator[pa.Table]:
         """The kept slices and totals that windows ending now read."""

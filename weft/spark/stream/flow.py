@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,6 +20,7 @@ from weft.spark.stages.final import answer_schema
 from weft.spark.stages.partial import SLICE, aggregate_columns, key_columns, mark_columns, passing_above, to_micros
 from weft.spark.stream import unpack
 from weft.spark.stream.buckets import BucketPlan, bucket_slices, plan_buckets
+from weft.spark.stream.outputs import ChooseOutputs
 from weft.spark.stream.partial import END, cut_in_workers, is_cut_in_workers, rows_as_slices
 from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, LATE_PART, PART, PREDICATE, WINDOW, fold_buckets
 
@@ -74,29 +75,34 @@ class ExpectedPart:
 class Flow:
     """A scan as a stream: its DataFrame of answers as bytes, the parts that they are of, and what is counted.
 
-    Of a `suspect` source records are known that did not parse.
+    Of a `suspect` source records are known that did not parse. Of the parts `made`, by their ids, workers make the
+    output rows, and bytes come only where they could not.
     """
 
     frame: DataFrame
     parts: tuple[ExpectedPart, ...]
     labels: dict[str, tuple[str, ...]]
     suspect: bool = False
+    made: frozenset[str] = frozenset()
 
 
 def build_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: int | None,
-               buckets: Mapping[str, Sequence[int]], ansi: bool) -> Flow:
-    """A scan over a streaming source whose rows may be `delay` milliseconds late."""
+               buckets: Mapping[str, Sequence[int]], ansi: bool, choose: ChooseOutputs) -> Flow:
+    """A scan over a streaming source whose rows may be `delay` milliseconds late; workers make the output rows that are
+    chosen."""
     stage = scan.root.stage
     time = event_time_sql(stage)
     wrong = find_faults(source.columns, time, max_clock_skew)
     plans = plan_buckets(scan, buckets, ansi)
+    outputs = choose(scan, plans)
     if is_cut_in_workers(stage):
         slices = rows_as_slices(validate_rows(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = fold_buckets(cut_in_workers(slices, stage, delay, plans, ansi), plans)
+        answers = fold_buckets(cut_in_workers(slices, stage, delay, plans, ansi), plans, outputs)
     else:
         slices = closed_slices(keep_usable(source, wrong).withColumn(TIME, F.expr(time)), stage, delay)
-        answers = add_dead_letters(fold_buckets(bucket_slices(slices, plans), plans), source, wrong)
-    return observe_flow(answers, source, expected_parts(scan, plans, slices))
+        answers = add_dead_letters(fold_buckets(bucket_slices(slices, plans), plans, outputs), source, wrong)
+    flow = observe_flow(answers, source, expected_parts(scan, plans, slices))
+    return replace(flow, made=frozenset(outputs.projections))
 
 
 def add_dead_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, Protocol
 
 from pyarrow import fs
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -19,12 +18,28 @@ from weft.io.folders import hold_if_possible
 from weft.io.sinks import FolderSink
 from weft.spark.batch.run import QUERY, AnswerPart
 from weft.spark.compact.choice import is_compacted_with
-from weft.spark.stream.flow import ExpectedPart, TriggerPart
+from weft.spark.stream.flow import TriggerPart
+from weft.spark.stream.outputs import staging_name
 from weft.spark.stream.state import ANSWERS, DEAD_PART, PART
 from weft.spark.write.answers import PartAnswers, group_by_schema, query_names, union
 from weft.spark.write.guard import OWNER, require_folder
 from weft.spark.write.owned import mark_stream, require_stream
 from weft.spark.write.write import concurrent_writers, file_writer
+
+# Where Spark writes, below the folder that a trigger is staged in.
+SPARK = "spark"
+
+
+class Delivered(NamedTuple):
+    """A trigger's answers when all of them are computed: the parts of which Spark still has to make the rows, and the
+    files that workers wrote, each with its query."""
+
+    parts: tuple[TriggerPart, ...]
+    files: Sequence[tuple[str, str]] = ()
+
+
+# Computes the answers of a trigger; called by a sink when it is ready for them.
+Make = Callable[[], Delivered]
 
 
 class StreamSink(Protocol):
@@ -32,50 +47,9 @@ class StreamSink(Protocol):
 
     facts: SinkFacts
 
-    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
-        """Deliver them; called again with the same number after a crash."""
-
-
-def deliver(expected: tuple[ExpectedPart, ...], target: StreamSink, dead: DeadLetterSink,
-            suspect: bool = False) -> Callable[[DataFrame, int], None]:
-    """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
-
-    def take(batch: DataFrame, number: int) -> None:
-        if not target.facts.observable:
-            deliver_all(batch, number, expected, target, dead)
-            return
-        with cached_batch(batch, len(expected) > 1 or suspect):
-            found = Observation()
-            lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
-            watched = batch.observe(found, lost)
-            target(tuple(part.arrived(watched) for part in expected), number)
-            if found.get["dead"]:
-                dead(batch, number)
-
-    return take
-
-
-def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], target: StreamSink,
-                dead: DeadLetterSink) -> None:
-    """Let a sink have the answers that may read some of them or none, or in a plan of which an observation hears
-    nothing. What nobody reads Spark neither folds nor keeps; so they are held, and the search for dead letters reads
-    them all."""
-    with cached_batch(batch, True):
-        target(tuple(part.arrived(batch) for part in expected), number)
-        dead(batch, number)
-
-
-@contextmanager
-def cached_batch(batch: DataFrame, several: bool) -> Iterator[None]:
-    """Keep a trigger's answers while they are read several times: each time they would be folded again."""
-    if not several:
-        yield
-        return
-    batch.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield
-    finally:
-        batch.unpersist()
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int, make: Make | None = None) -> None:
+        """Deliver all parts, or what is left to deliver after `make`; called again with the same number after a crash.
+        """
 
 
 class MemberSink:
@@ -84,8 +58,10 @@ class MemberSink:
     def __init__(self, sink: AnswerSink):
         self.sink, self.facts = sink, sink.facts
 
-    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
-        self.sink.write(PartAnswers(group_by_schema(parts)), number)
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int, make: Make | None = None) -> None:
+        left = make().parts if make else parts
+        if left:
+            self.sink.write(PartAnswers(group_by_schema(left)), number)
 
 
 class FileSink:
@@ -101,7 +77,7 @@ class FileSink:
     @property
     def staging(self) -> str:
         """The name of the folder that a trigger is first written to."""
-        return f"_weft_staging_{self.scan}"
+        return staging_name(self.scan)
 
     def require_free(self, names: Sequence[str]) -> bool:
         """Raise where the sink, or a query's folder in it, is somebody else's; whether the sink is marked as ours."""
@@ -127,7 +103,7 @@ class FileSink:
         except OSError as error:
             raise RunError(f"cannot write to '{self.sink.path}': {error}. Make the folder writable.") from error
 
-    def __call__(self, parts: tuple[TriggerPart, ...], number: int) -> None:
+    def __call__(self, parts: tuple[TriggerPart, ...], number: int, make: Make | None = None) -> None:
         # Who moves the sink away while the stream runs gets a new one, with marks, like the first.
         anew = not self._complete or not path_exists(self.files, f"{self.root}/{OWNER}")
         self.claim(query_names(parts) if anew else ())
@@ -137,15 +113,15 @@ class FileSink:
         self._tried = number
         if path_exists(self.files, f"{self.root}/{self.staging}"):
             self.files.delete_dir(f"{self.root}/{self.staging}")
-        groups = group_by_schema(parts)
-        for i, group in enumerate(groups):
+        done = make() if make else Delivered(parts)
+        for i, group in enumerate(group_by_schema(done.parts)):
             rows = union(group)
             with concurrent_writers(rows.sparkSession, len(query_names(group)) + 1):
-                file_writer(rows, self.sink.format).partitionBy(QUERY).save(self.target(str(i)))
+                file_writer(rows, self.sink.format).partitionBy(QUERY).save(self.target(f"{SPARK}/{i}"))
         with self.held():
-            self.publish(f"{self.root}/{self.staging}", number)
+            self.publish(f"{self.root}/{self.staging}", number, done.files)
         if anew:
-            self.show_schemas(groups)
+            self.show_schemas(group_by_schema(parts))
         self._complete = True
 
     def held(self) -> AbstractContextManager[None]:
@@ -191,15 +167,18 @@ class FileSink:
                 if info.base_name.startswith(trigger_prefix(number)):
                     self.files.delete_file(info.path)
 
-    def publish(self, staging: str, number: int) -> None:
-        """Move what was written to its queries' folders."""
-        found = self.files.get_file_info(fs.FileSelector(staging, recursive=True))
-        for i, info in enumerate(f for f in found if f.type == fs.FileType.File and f.base_name.startswith("part-")):
-            name = info.path.rsplit("/", 2)[1].removeprefix(f"{QUERY}=")
+    def publish(self, staging: str, number: int, made: Sequence[tuple[str, str]] = ()) -> None:
+        """Move what was written to its queries' folders: all that Spark's committer left, and of what workers wrote
+        those files that they report, for an attempt that failed or was repeated leaves some, too."""
+        found = self.files.get_file_info(fs.FileSelector(f"{staging}/{SPARK}", recursive=True, allow_not_found=True))
+        written = [(info.path.rsplit("/", 2)[1].removeprefix(f"{QUERY}="), info.path) for info in found
+                   if info.type == fs.FileType.File and info.base_name.startswith("part-")]
+        for i, (name, path) in enumerate((*written, *made)):
             self.files.create_dir(f"{self.root}/{name}", recursive=True)
-            ending = info.base_name.partition(".")[2]
-            self.files.move(info.path, f"{self.root}/{name}/{trigger_prefix(number)}{i:05d}.{ending}")
-        self.files.delete_dir(staging)
+            ending = path.rpartition("/")[2].partition(".")[2]
+            self.files.move(path, f"{self.root}/{name}/{trigger_prefix(number)}{i:05d}.{ending}")
+        if path_exists(self.files, staging):
+            self.files.delete_dir(staging)
 
 
 class DeadLetterSink:
@@ -211,11 +190,15 @@ class DeadLetterSink:
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         dead = batch.where(F.col(PART) == DEAD_PART).select(F.col(ANSWERS).cast("string").alias("value")).toArrow()
+        self.write(dead.column(0).to_pylist(), number)
+
+    def write(self, letters: Sequence[str], number: int) -> None:
+        """Write the letters of a trigger, if there are any."""
         path = f"{self.root}/{trigger_prefix(number)}.jsonl"
-        if dead.num_rows:
+        if letters:
             self.files.create_dir(self.root, recursive=True)
             with self.files.open_output_stream(f"{path}.partial") as target:
-                target.write("".join(f"{line}\n" for line in dead.column(0).to_pylist()).encode())
+                target.write("".join(f"{line}\n" for line in letters).encode())
             self.files.move(f"{path}.partial", path)
 
 

@@ -21,10 +21,12 @@ from weft.spark.session.connect import prepare_callback
 from weft.spark.session.session import temporary_settings
 from weft.spark.session.workers import require_workers
 from weft.spark.stream.checkpoint import Checkpoint, Identity, write_checkpoint
+from weft.spark.stream.deliver import deliver
 from weft.spark.stream.flow import SETTINGS, Flow, build_flow
 from weft.spark.stream.handle import Stream, set_trigger, start_all
+from weft.spark.stream.outputs import outputs_for
 from weft.spark.stream.row_windows import build_row_flow
-from weft.spark.stream.sinks import DeadLetterSink, StreamSink, deliver, make_stream_sink
+from weft.spark.stream.sinks import DeadLetterSink, StreamSink, make_stream_sink
 from weft.spark.stream.surroundings import find_environment
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -101,8 +103,11 @@ def build_scan_flow(spark: SparkSession, scan: StageGraph, arrivals: Mapping[str
                     ansi: bool) -> Flow:
     """A scan over its source as a stream."""
     stage = scan.root.stage
-    arrival, flowing = arrivals[stage.source], build_row_flow if stage.counts_rows else build_flow
-    return flowing(scan, arrival.read(spark), arrival.delay(spark), wanted.max_clock_skew, page.buckets(scan), ansi)
+    arrival = arrivals[stage.source]
+    given = (scan, arrival.read(spark), arrival.delay(spark), wanted.max_clock_skew, page.buckets(scan), ansi)
+    if stage.counts_rows:
+        return build_row_flow(*given)
+    return build_flow(*given, outputs_for(spark, wanted.sink, scan_name(scan)))
 
 
 def scan_name(scan: StageGraph) -> str:
@@ -136,5 +141,5 @@ def build_writer(spark: SparkSession, flow: Flow, target: StreamSink, wanted: St
     """What starts a scan."""
     dead = DeadLetterSink(f"{wanted.letters}/{name}")
     writer = flow.frame.writeStream.outputMode("append").queryName(title).foreachBatch(
-        prepare_callback(spark, deliver(flow.parts, target, dead, flow.suspect)))
+        prepare_callback(spark, deliver(flow.parts, target, dead, flow.suspect, flow.made)))
     return set_trigger(writer.option("checkpointLocation", f"{wanted.checkpoint.rstrip('/')}/{name}"), wanted.trigger)

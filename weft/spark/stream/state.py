@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -13,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessorHandle
 
+from weft.final.outputs.trigger import MadeRows, TriggerOutputs, make_rows
 from weft.final.state.bucket import Bucket, BucketMemory
 from weft.final.state.form import from_bytes
 from weft.final.state.history import Blob
@@ -26,13 +29,14 @@ from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, BucketPlan
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
 WIRE = f"{PART} string, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
-DEAD_PART, LATE_PART = "dead", "late"  # stand for a part where dead letters are, or late rows are counted
+# Stand for a part where dead letters are, late rows are counted, or a worker's file is named.
+DEAD_PART, LATE_PART, FILE_PART = "dead", "late", "file"
 Sent = tuple[str, int | None, int | None, int | None]
 
 
-def fold_buckets(packed: DataFrame, plans: tuple[BucketPlan, ...]) -> DataFrame:
-    """The answers of every window as the watermark closes it."""
-    return apply_processor(packed, partial(BucketHandler, plans))
+def fold_buckets(packed: DataFrame, plans: tuple[BucketPlan, ...], outputs: TriggerOutputs) -> DataFrame:
+    """The answers of every window as the watermark closes it; of some, the output rows are made right there."""
+    return apply_processor(packed, partial(BucketHandler, plans, outputs))
 
 
 def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
@@ -45,8 +49,9 @@ def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
 class BucketHandler:
     """Answers windows as slices come and as the watermark rises."""
 
-    def __init__(self, plans: tuple[BucketPlan, ...], handle: StatefulProcessorHandle, kept: Any, past: Any):
-        self.handle, self.kept, self.blobs = handle, kept, StateBlobs(past)
+    def __init__(self, plans: tuple[BucketPlan, ...], outputs: TriggerOutputs, handle: StatefulProcessorHandle,
+                 kept: Any, past: Any):
+        self.outputs, self.handle, self.kept, self.blobs = outputs, handle, kept, StateBlobs(past)
         self.home = {bucket: each.node for each in plans for bucket in each.buckets}
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
@@ -59,7 +64,8 @@ class BucketHandler:
         node, found = self.home[bucket], self.kept.get()
         kept = None if found is None else load_memory(*found)
         work = Bucket(node, self.blobs, kept, new, watermark * 1000)
-        yield from answer_frames(work.answers(), {part.id: part.final.keys for part in node.parts},
+        yield from answer_frames(answer_parts(work, self.outputs),
+                                 {part.id: part.final.keys for part in node.parts},
                                  {part.id for part in node.parts if part.final.predicates})
         self.remember(work.keep(), kept, watermark, expired)
 
@@ -114,15 +120,30 @@ class StateBlobs:
         self.state.clear()
 
 
-def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch]], keys: dict[str, int],
+def answer_parts(work: Bucket, outputs: TriggerOutputs) -> Iterator[tuple[str, pa.RecordBatch | MadeRows]]:
+    """What a bucket answers now, by the id of the part: rows that were made of it, or arrays for Spark to project."""
+    for part in work.node.parts if work.slices else ():
+        made = None
+        if part.id in outputs.projections:
+            made = make_rows(part.final, outputs.projections[part.id], outputs.format, work.columns(part), work.folding)
+        yield from ((part.id, found) for found in (work.fold(part) if made is None else [made]))
+
+
+def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch | MadeRows]], keys: dict[str, int],
                   numbered: set[str]) -> Iterator[pd.DataFrame]:
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
-    counts: dict[tuple[str, int, int], int] = {}
+    counts: Counter[tuple[str, int, int]] = Counter()
     sent: list[Sent] = []
     page = TableBytes()
-    for part, batch in answers:
-        add_counts(counts, part, batch, keys[part], part in numbered)
-        page.add(batch)
+    for part, found in answers:
+        if isinstance(found, MadeRows):
+            counts.update({(part, *at): size for at, size in found.counts.items()})
+            for written in found.files:
+                page.write(json.dumps(written).encode())
+                sent.append((FILE_PART, None, None, None))
+            continue
+        add_counts(counts, part, found, keys[part], part in numbered)
+        page.add(found)
         sent.append((part, None, None, None))
         if page.size > FRAME:
             yield to_frame(sent, page)
@@ -132,8 +153,8 @@ def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch]], keys: dict[str,
         yield to_frame(sent, page)
 
 
-def add_counts(counts: dict[tuple[str, int, int], int], part: str, batch: pa.RecordBatch, keys: int,
-                  numbered: bool) -> None:
+def add_counts(counts: Counter[tuple[str, int, int]], part: str, batch: pa.RecordBatch, keys: int,
+               numbered: bool) -> None:
     """Add the answers of a batch to those of their window and predicate."""
     window = batch.column(0).to_numpy()
     predicate = batch.column(1 + keys).to_numpy() if numbered else np.zeros(len(window), np.int64)
@@ -141,8 +162,7 @@ def add_counts(counts: dict[tuple[str, int, int], int], part: str, batch: pa.Rec
     width = int(predicate.max()) + 1
     totals = np.bincount(window * width + predicate, sizes)
     for place in np.flatnonzero(totals).tolist():
-        key = (part, *divmod(place, width))
-        counts[key] = counts.get(key, 0) + int(totals[place])
+        counts[part, *divmod(place, width)] += int(totals[place])
 
 
 def dead_letter_frame(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:

@@ -64,7 +64,8 @@ def times_written(spark: SparkSession) -> str:
 
 def file_format(spark: SparkSession, folder: str, stages: Iterable[AnswerStage]) -> FileFormat:
     """How workers write the queries of some answer stages below a folder."""
-    return FileFormat(f"{folder}/{QUERY}={{}}", codec(spark), times_written(spark) == INT96,
+    plain = folder.replace("{", "{{").replace("}", "}}")  # the name of a query is filled in
+    return FileFormat(f"{plain}/{QUERY}={{}}", codec(spark), times_written(spark) == INT96,
                       tuple((asked.name, footer(spark, stage)) for stage in stages for asked in stage.queries))
 
 
