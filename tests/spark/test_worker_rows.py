@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row
 
@@ -79,6 +80,10 @@ def test_files_of_workers_equal_those_of_spark(loom, tmp_path, monkeypatch):
     assert {line["query"] for line in report} == set(MADE | LEFT) and all(line["seconds"] > 0 for line in report)
     require_equal(loom, tmp_path / "mine", tmp_path / "spark", monkeypatch)
     assert loom.spark.read.parquet(str(tmp_path / "mine" / "nobody")).count() == 0
+    for file in (tmp_path / "mine" / "plain").glob("*.parquet"):
+        footer = pq.read_metadata(file).metadata
+        assert footer[b"org.apache.spark.version"].decode() == loom.spark.version
+        assert b'"name":"at"' in footer[b"org.apache.spark.sql.parquet.row.metadata"]
 
 
 @pytest.mark.parametrize("settings", [

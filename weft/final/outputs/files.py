@@ -10,6 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weft.errors import RunError
+
 # Rows wait until so many of a query make a row group, or until so many bytes of all queries wait.
 GROUP_ROWS, WAITING_BYTES = 1 << 20, 1 << 26
 # A dictionary of doubles saves little and hashes every value.
@@ -64,7 +66,10 @@ class QueryFiles:
         self._bytes.pop(query)
         if query not in self._writers:
             self._writers[query] = self._open(query, table.schema)
-        self._writers[query].write_table(table, row_group_size=table.num_rows)
+        try:
+            self._writers[query].write_table(table, row_group_size=table.num_rows)
+        except OSError as error:
+            raise unwritable(self.paths[query], error) from error
 
     def _open(self, query: str, schema: pa.Schema) -> pq.ParquetWriter:
         """A new file of a query."""
@@ -89,12 +94,25 @@ class QueryFiles:
 def open_file(format: FileFormat, query: str, schema: pa.Schema) -> tuple[str, pq.ParquetWriter]:
     """A new file of a query, under a name that no other attempt at this partition has, and what writes it."""
     folder = format.folder.format(query)
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     path = f"{folder}/part-{uuid4().hex}.{format.compression}.parquet"
     dictionaries = [field.name for field in schema if field.type not in UNDICTIONED]
-    return path, pq.ParquetWriter(path, schema.with_metadata(format.metadata_of(query)),
-                                  compression=format.compression, use_dictionary=dictionaries, store_schema=False,
-                                  use_deprecated_int96_timestamps=format.int96, store_decimal_as_integer=True)
+    # Arrow's own schema in the footer would make dictionaries of texts for those who read it with Arrow.
+    writer = pq.ParquetWriter(path, schema, compression=format.compression, use_dictionary=dictionaries,
+                              store_schema=False, use_deprecated_int96_timestamps=format.int96,
+                              store_decimal_as_integer=True)
+    if metadata := format.metadata_of(query):
+        writer.add_key_value_metadata(metadata)
+    return path, writer
+
+
+def unwritable(path: str, error: OSError) -> RunError:
+    """What to say where a file cannot be written."""
+    return RunError(f"a worker cannot write to '{path}': {error}. "
+                    "Check that the folder is writable and that the disk has room.")
 
 
 def write_empty_file(format: FileFormat, query: str, schema: pa.Schema) -> None:
