@@ -131,6 +131,11 @@ class Written:
     groups: list[str]
     having: str | None
 
+    @property
+    def texts(self) -> list[str]:
+        """The outputs, and HAVING if there is one."""
+        return [*(text for text, _ in self.items), *([self.having] if self.having else [])]
+
 
 def _written(clauses: Resolved) -> Written:
     """Each clause written once, before keys and calls are taken out of its trees."""
@@ -154,11 +159,31 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
     written = _written(clauses)
     if scope.spelled is not None:  # Spark sees the canonical text, and names what has no alias by it
         words = ["" if alias else text.replace(WINDOW, "window") for text, alias in written.items]
-    apart = apart and words is not None and not scope.lateral and groups_plainly(clauses.groups, groups.keys)
+    apart = apart and not scope.lateral and groups_plainly(clauses.groups, groups.keys)
     native, probe, canonical = _texts(scope, tokens, table, written, clauses, groups, time, window)
-    lifted = [groups.lift(node) for node, _ in clauses.items]
-    having = groups.lift(clauses.having) if clauses.having else None
-    query = Query(
+    lifted = Lifted([groups.lift(node) for node, _ in clauses.items],
+                    groups.lift(clauses.having) if clauses.having else None)
+    query = _query(scope, written, groups, lifted, time, window, native)
+    if not sure:
+        return Parsed(query, probe, canonical, sure, Shape(*((query.source, probe),) * 2))
+    where = loose_predicate(clauses.where, written.where) if clauses.where and written.where else None
+    loose = _loose(query, lifted)
+    shape = _shape(query, loose, where, (tuple(written.groups), names))
+    items = make_items(query, written.texts, loose, words) if apart and words is not None else None
+    return Parsed(query, probe, canonical, sure, shape, items, where)
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Outputs and HAVING whose keys and calls are columns."""
+
+    outputs: list[exp.Expr]
+    having: exp.Expr | None
+
+
+def _query(scope: Scope, written: Written, groups: Groups, lifted: Lifted, time: str, window: Window,
+           native: str) -> Query:
+    return Query(
         name=scope.text.name,
         text=scope.text.sql,
         source=scope.schema.name,
@@ -166,19 +191,19 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         window=window,
         where=written.where,
         keys=tuple(sql(key) for key in groups.keys),
-        outputs=tuple(Output(sql(node), alias) for node, (_, alias) in zip(lifted, clauses.items, strict=True)),
-        having=sql(having) if having else None,
+        outputs=tuple(Output(sql(node), alias) for node, (_, alias) in zip(lifted.outputs, written.items, strict=True)),
+        having=sql(lifted.having) if lifted.having else None,
         calls=tuple(groups.calls),
         native=native,
         order=tie_breakers(scope.schema) if window.counts_rows else (),
     )
-    if not sure:
-        return Parsed(query, probe, canonical, sure, Shape(*((query.source, probe),) * 2))
-    loose = [loose_output(node, output.sql) for node, output in zip(lifted, query.outputs, strict=True)]
-    test = loose_predicate(having, query.having) if having and query.having else ""
-    where = loose_predicate(clauses.where, written.where) if clauses.where and written.where else None
-    shape = _shape(query, loose, where, test, (tuple(written.groups), names))
-    return Parsed(query, probe, canonical, sure, shape, _items(query, written, [*loose, test], words, apart), where)
+
+
+def _loose(query: Query, lifted: Lifted) -> list[str]:
+    """The outputs, and HAVING if there is one, with numbers as types; their trees are used up."""
+    pairs = zip(lifted.outputs, query.outputs, strict=True)
+    loose = [loose_output(node, output.sql) for node, output in pairs]
+    return [*loose, loose_predicate(lifted.having, query.having)] if lifted.having and query.having else loose
 
 
 def _texts(scope: Scope, tokens: list[Token], table: exp.Table, written: Written, clauses: Resolved, groups: Groups,
@@ -192,19 +217,11 @@ def _texts(scope: Scope, tokens: list[Token], table: exp.Table, written: Written
     return render.native(scope.text, table, end), render.probe(scope.text, tokens, table, end), canonical
 
 
-def _shape(query: Query, loose: list[str], where: str | None, test: str, spelled: tuple) -> Shape:
-    """The shape of a query that is trusted, from its outputs, WHERE and HAVING with numbers as types."""
-    rest = (query.source, where, query.time, query.keys, query.calls, test, spelled)
-    return Shape((*rest, tuple(output.sql for output in query.outputs)), (*rest, tuple(loose)))
-
-
-def _items(query: Query, written: Written, loose: list[str], words: list[str] | None,
-           apart: bool) -> tuple[Item, ...] | None:
-    """The outputs and HAVING by themselves, where they mean there what they mean in the query."""
-    if not apart or words is None:
-        return None
-    texts = [*(text for text, _ in written.items), *([written.having] if written.having else [])]
-    return make_items(query, texts, loose[: len(texts)], words)
+def _shape(query: Query, loose: list[str], where: str | None, spelled: tuple) -> Shape:
+    """The shape of a query that is trusted, from its outputs, HAVING and WHERE with numbers as types."""
+    count = len(query.outputs)
+    rest = (query.source, where, query.time, query.keys, query.calls, tuple(loose[count:]), spelled)
+    return Shape((*rest, tuple(output.sql for output in query.outputs)), (*rest, tuple(loose[:count])))
 
 
 def _window(scope: Scope, clauses: Resolved, groups: Groups, tokens: list[Token]) -> tuple[str, Window]:
