@@ -48,10 +48,10 @@ def main() -> None:
 
 def prepared(rows: int) -> tuple[Any, Path]:
     """A session with the demo's trades."""
+    from examples.demo.run import start
     from weft.cli.sample_trades import Trades, make
-    from weft.spark.session.session import local_session
 
-    spark, data = local_session("bench"), make(RESULTS / "tmp" / f"demo-{rows}", Trades(rows=rows))
+    spark, data = start(), make(RESULTS / "tmp" / f"demo-{rows}", Trades(rows=rows))
     spark.read.parquet(str(data)).createOrReplaceTempView("trades")
     return spark, data
 

@@ -52,7 +52,8 @@ def main() -> None:
 def case(shape: str, count: int, options: argparse.Namespace) -> dict[str, Any]:
     """Seconds of one number of predicates, shared and one by one."""
     _, loom = prepared(options.rows)
-    adding = measured(lambda: [loom.query(f"q{i}", QUERY.format(SHAPES[shape](i, count))) for i in range(count)])
+    texts = {f"q{i}": QUERY.format(SHAPES[shape](i, count)) for i in range(count)}
+    adding = measured(lambda: loom.add_queries(texts))
     shared = [measured(lambda: loom.run(sink="noop"))["wall"] for _ in range(options.repeat + 1)]
     names = [f"q{i * count // min(SAMPLE, count)}" for i in range(min(SAMPLE, count))]
     apart = [measured(lambda: [loom.run(sink="noop", queries=[n]) for n in names])["wall"] for _ in range(2)]

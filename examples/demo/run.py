@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from examples.demo.catalogue import Shipped, shipped
 from examples.demo.native import Estimate, estimate, sample
 from weft.cli.sample_trades import Trades, is_made, make
+from weft.cli.start import start_session
 
 if TYPE_CHECKING:
     from weft.loom import Loom
@@ -66,9 +67,7 @@ def run(trades: Trades, out: Path, progress: Progress, say: Callable[[str], None
 
 def start() -> Any:
     """A local session."""
-    from weft.spark.session.session import local_session
-
-    return local_session("weft demo")
+    return start_session("weft demo")
 
 
 def weave(spark: Any, data: Path) -> Loom:

@@ -13,6 +13,7 @@ from weft.cli.faults import Fault, Faulty, fault_of
 from weft.cli.output import Report
 from weft.cli.project import ALL, Project, ProjectSource
 from weft.cli.queries import QuerySet, QueryText, missing, read_queries
+from weft.cli.start import start_session
 from weft.cli.tables import counted
 from weft.cli.toml import FILE
 from weft.errors import QueriesError, WeftError
@@ -62,12 +63,10 @@ def select(found: QuerySet, names: tuple[str, ...]) -> tuple[QueryText, ...]:
 
 def new_loom(project: Project) -> Loom:
     """An empty loom on a session with the project's settings."""
-    # Spark takes a second to import: what needs no Spark must not wait for it.
-    from weft.loom import Loom
-    from weft.spark.session.session import local_session
+    spark = start_session(project.name, **project.spark)
+    from weft.loom import Loom  # not before: it is imported while Spark starts
 
-    return Loom(local_session(project.name, **project.spark), max_bag_values=project.max_bag_values,
-                every=project.every.get(ALL))
+    return Loom(spark, max_bag_values=project.max_bag_values, every=project.every.get(ALL))
 
 
 def add_source(loom: Loom, source: ProjectSource) -> Fault | None:

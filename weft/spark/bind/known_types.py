@@ -23,7 +23,7 @@ Names = tuple[tuple[str, str], ...]  # of each output the name and the type, as 
 Ask = Callable[[str, str], StructType]  # what columns a text over a source gives
 Pick = Callable[[Item], str]
 
-MOST = 200  # expressions in one text
+MOST = 500  # expressions in one text
 BOOLEAN = "boolean"
 
 
