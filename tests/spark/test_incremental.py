@@ -275,8 +275,8 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it, and nothing is tidied up."""
 
 
-NAMES = ("begin_generation", "write_slices", "to_disk", "commit_generation")
-STEPS = [(name, most) for most in (8, 1) for name in NAMES]
+NAMES = ("begin_generation", "write_slices", "to_disk")
+STEPS = [*((name, 8) for name in (*NAMES, "commit_increment")), *((name, 1) for name in (*NAMES, "commit_merged"))]
 
 
 def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
@@ -284,7 +284,7 @@ def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
         monkeypatch.setattr(runs, "MOST", most)
         home.put(f"{number}.parquet", rows(number, size=20))
         with monkeypatch.context() as patch:
-            patch.setattr(runs, name, killing(getattr(runs, name), nth=1 if most == 8 else 2))
+            patch.setattr(runs, name, killing(getattr(runs, name), nth=2 if most == 1 and name in NAMES else 1))
             with pytest.raises(Killed):
                 home.counts()
         assert home.counts() == home.expected(), (name, most)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from operator import getitem
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -159,7 +157,7 @@ def build_part(graph: StageGraph, node: Node[AnswerStage], slices: Mapping[str, 
     read, final = graph.slices_of(node), graph[node.inputs[0]].stage
     assert isinstance(final, FinalStage)
     above = tuple(slices[other.id] for other in graph.above(read))
-    return AnswerPart(partial(getitem, slices, read.id), read.stage, final, node.stage, above)
+    return AnswerPart(lambda: slices[read.id], read.stage, final, node.stage, above)
 
 
 def share_answers(graph: StageGraph, parts: Mapping[str, AnswerPart]) -> dict[str, AnswerPart]:
@@ -175,13 +173,13 @@ def share_answers(graph: StageGraph, parts: Mapping[str, AnswerPart]) -> dict[st
     return made
 
 
-def select_answers(tree: TreeAnswers, slices: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
+def select_answers(tree: TreeAnswers, partial: PartialStage, final: FinalStage, stage: AnswerStage) -> DataFrame:
     """The answers of a tree that a projection reads, as the final stage made for it alone would send them."""
     place = {window: i for i, window in enumerate(tree.final.windows)}
     pairs = sorted({(asked.predicate, place[asked.window]) for asked in stage.queries})
-    number = f"k{len(slices.keys)} * {len(place)} + w" if slices.numbered else "w"
-    mine = ", ".join(str(q * len(place) + w if slices.numbered else w) for q, w in pairs)
-    sent = [f"k{i}" for i in range(len(slices.keys) + slices.numbered)]
+    number = f"k{len(partial.keys)} * {len(place)} + w" if partial.numbered else "w"
+    mine = ", ".join(str(q * len(place) + w if partial.numbered else w) for q, w in pairs)
+    sent = [f"k{i}" for i in range(len(partial.keys) + partial.numbered)]
     window = ", ".join(str(final.windows.index(w) if w in final.windows else -1) for w in tree.final.windows)
     values = [f"{name} AS {alias}" for i, component in enumerate(final.components)
               for name, alias in zip(sent_columns(tree.final.components.index(component), component),

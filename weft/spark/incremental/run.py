@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +68,8 @@ class SliceReader:
     def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot], say: Say):
         self._spark, self.catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
         self._sources, self._say = sources, say
-        self._settings, self._own = run_jobs(spark, [partial(answer_settings, spark), partial(own_functions, spark)])
+        looks: list[Callable[[], Any]] = [partial(answer_settings, spark), partial(own_functions, spark)]
+        self._settings, self._own = run_jobs(spark, looks)
         self._readings = {name: SourceReport(len(found.files)) for name, found in sources.items()}
         self._kept: dict[str, KeptSlices] = {}
         sweep(catalog, self._folder)
