@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ def moments(spans):
 def test_joined_spans_hold_the_same_moments_and_do_not_touch(spans):
     joined = join_spans(spans)
     assert moments(joined) == moments(spans)
-    assert all(a[1] < b[0] for a, b in zip(joined, joined[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(joined))
 
 
 @given(MOMENTS, st.integers(1, 8))
@@ -27,5 +29,5 @@ def test_few_spans_hold_all_moments_and_fill_the_smallest_gaps(found, most):
     assert set(found) <= moments(spans) and len(spans) <= most
     assert {edge for low, high in spans for edge in (low, high - 1)} <= set(found)
     gaps = sorted(b - a for a, b in zip(sorted(set(found)), sorted(set(found))[1:], strict=False))
-    left = sorted(b[0] - a[1] + 1 for a, b in zip(spans, spans[1:], strict=False))
+    left = sorted(b[0] - a[1] + 1 for a, b in itertools.pairwise(spans))
     assert left == [gap for gap in gaps if gap > 1][-len(left):] if left else True

@@ -6,7 +6,7 @@ Nothing counts before the catalog says so in one transaction: a run that is kill
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -59,6 +59,7 @@ from weft.spark.stages.partial import derive_slices, run_partial
 
 Say = Callable[[str], None]
 MOST = 8  # generations of a cache; of more the small ones are made one
+SMALL = 1 << 23  # bytes that one task reads sooner than several bring together
 TRIES = 5  # before a run gives up on a cache that others keep changing
 
 
@@ -150,7 +151,8 @@ class SliceReader:
         snapshot, have = self._sources[node.stage.source], covered_files(self.catalog, cache)
         anew = self._why_anew(cache, have, snapshot)
         new = [file for path, file in snapshot.files.items() if anew or path not in have]
-        return Filling(node, whole, meaning, cache, new, anew, lambda: run_partial(snapshot.rows_of(new), whole))
+        return Filling(node, whole, meaning, cache, new, anew,
+                       lambda: run_partial(in_one_task(snapshot.rows_of(new), (f.size for f in new)), whole))
 
     def _look_at_slices(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
                         cache: SliceCache) -> Filling:
@@ -159,8 +161,8 @@ class SliceReader:
         parent, have = self._kept[node.inputs[0]], list(covered_files(self.catalog, cache).values())
         anew = why_derived_anew(cache, have, parent)
         new = parent.cache.generations if anew else generations_after(parent.cache, max(f.size for f in have))
-        return Filling(node, whole, meaning, cache, [parent.mark] if new else [], anew,
-                       lambda: derive_slices(parent.read(self._spark, new), whole))
+        return Filling(node, whole, meaning, cache, [parent.mark] if new else [], anew, lambda: derive_slices(
+            in_one_task(parent.read(self._spark, new), (g.bytes for g in new)), whole))
 
     def _filled(self, filling: Filling) -> SliceCache | None:
         """The cache with slices of everything; None where others have changed it meanwhile."""
@@ -259,3 +261,8 @@ class SliceReader:
     def _discard(self, generation: str) -> None:
         remove(self._folder / generation)
         forget_generation(self.catalog, [generation])
+
+
+def in_one_task(rows: DataFrame, sizes: Iterable[int]) -> DataFrame:
+    """Rows of small files in one partition, which Spark aggregates without a shuffle."""
+    return rows.coalesce(1) if sum(sizes) <= SMALL else rows

@@ -34,6 +34,8 @@ from weft.spark.write.worker_jobs import REPORT_COLUMNS, WorkerJob, compile_answ
 
 # A worker reads at most about so many values of slices by itself; more are Spark's to share out.
 FEW_VALUES = 20_000_000
+# A worker makes the rows of about so many queries of a tree by itself; others make those of the rest.
+QUERIES_A_JOB = 48
 # Types that come back from Parquet by Arrow as Spark itself sends them.
 ALIKE = (T.BooleanType, T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.FloatType, T.DoubleType, T.StringType,
          T.BinaryType, T.DateType, T.TimestampType, T.TimestampNTZType, T.DecimalType)
@@ -106,8 +108,18 @@ def plan_bucket_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart], updates
         ids = {node.id for node in graph.answers(tree.id)}
         for anew in (False, True):
             mine = [u for u in updates if u.id in ids and bool(u.anew) == anew and not u.is_idle]
-            if mine:
-                found.append(bucket_job(graph, parts, mine))
+            found += [bucket_job(graph, parts, share) for share in (shares(mine) if not anew else [mine]) if share]
+    return sorted(found, key=lambda job: -len(job.buckets))  # those that take longest begin first
+
+
+def shares(updates: Sequence[Update]) -> list[list[Update]]:
+    """Updates by answer stage, in shares that workers make side by side."""
+    found: list[list[Update]] = []
+    for id in dict.fromkeys(update.id for update in updates):
+        mine = [update for update in updates if update.id == id]
+        if not found or len(found[-1]) + len(mine) > QUERIES_A_JOB:
+            found.append([])
+        found[-1] += mine
     return found
 
 
