@@ -392,3 +392,18 @@ def test_settings_that_change_answers_change_the_fingerprint(spark):
         with temporary_settings(spark, {name: value}):
             assert answer_settings(spark) != before
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+
+
+def test_a_new_aggregate_reads_only_the_columns_that_lack(home):
+    """002's horizontal expansion: what is kept serves, files that came since included, and what was read is told."""
+    home.put("0.parquet", rows(0))
+    home.run({"plain": PLAIN})
+    home.put("1.parquet", rows(1, start=30, keys="cde"))
+    more = {"plain": PLAIN, "more": f"SELECT k, window.end AS at, min(n) AS l, sum(d) AS d FROM r GROUP BY k, {WINDOW}"}
+    said = home.run(more)
+    assert said["anew"] is None and said["new_files"] == 2
+    assert len(said["widened"]) >= 2
+    assert not any("x" in sql for sql in said["widened"])
+    home.put("2.parquet", rows(2, start=70))
+    said = home.run(more)
+    assert said["anew"] is None and said["new_files"] == 1 and "widened" not in said

@@ -75,13 +75,26 @@ def take_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str
 
 def find_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache | None:
     """The cache of just these columns, else the narrowest that has slices of them and others."""
-    rows = catalog.rows("SELECT id, columns, epoch, version FROM slice_caches WHERE fingerprint = ?", (fingerprint,))
-    caches = [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number), epoch, version)
-              for number, text, epoch, version in rows]
+    caches = caches_of(catalog, fingerprint)
     fitting = [s for s in caches if set(s.columns) == set(columns)]
     if wider and not any(s.generations for s in fitting):
         fitting += [s for s in caches if s.generations and set(s.columns) > set(columns)]
     return min(fitting, key=lambda s: (not s.generations, len(s.columns)), default=None)
+
+
+def nearest_cache(catalog: Catalog, fingerprint: str, columns: Collection[str]) -> SliceCache | None:
+    """The cache with slices that has most of these columns, None where none has any."""
+    caches = [cache for cache in caches_of(catalog, fingerprint) if cache.generations]
+    shared = [(len(set(cache.columns) & set(columns)), cache) for cache in caches]
+    most, found = max(shared, key=lambda pair: pair[0], default=(0, None))
+    return found if most else None
+
+
+def caches_of(catalog: Catalog, fingerprint: str) -> list[SliceCache]:
+    """Every cache of a fingerprint."""
+    rows = catalog.rows("SELECT id, columns, epoch, version FROM slice_caches WHERE fingerprint = ?", (fingerprint,))
+    return [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number), epoch, version)
+            for number, text, epoch, version in rows]
 
 
 def live_generations(catalog: Catalog, cache: int) -> tuple[Generation, ...]:

@@ -48,7 +48,8 @@ class KeptSlices:
 @dataclass(frozen=True)
 class Filling:
     """What brings a cache up to date: slices that `make` gives, in addition or `anew` instead of all, for a reason; of
-    `files`, which it then covers. Nothing is to be done where there are none."""
+    `files`, which it then covers. Nothing is to be done where there are none. `widened` are the columns that are read
+    where others of a new cache come from one that has them."""
 
     node: Node[PartialStage]
     stage: PartialStage
@@ -57,6 +58,7 @@ class Filling:
     files: Sequence[File]
     anew: str
     make: Callable[[], DataFrame]
+    widened: tuple[str, ...] = ()
 
     @property
     def wider(self) -> bool:

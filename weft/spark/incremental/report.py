@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 @dataclass
 class SourceReport:
     """What a run read of a source: for the report. `derived` counts its kept groupings that are made of other slices,
-    `derived_anew` says why some were made of all of these."""
+    `derived_anew` says why some were made of all of these; `widened` are columns that kept slices got."""
 
     files: int
     new: int = 0
     began: float = 0.0
     ended: float = 0.0
     anew: list[str] = field(default_factory=list)
+    widened: list[str] = field(default_factory=list)
     derived: int = 0
     derived_anew: list[str] = field(default_factory=list)
 
@@ -27,6 +28,8 @@ class SourceReport:
         """The line of the report."""
         told = {"source": source, "files": self.files, "new_files": self.new,
                 "seconds": round(self.ended - self.began, 3), "anew": first_reasons(self.anew)}
+        if self.widened:
+            told |= {"widened": list(dict.fromkeys(self.widened))}
         if self.derived:
             told |= {"derived": self.derived, "derived_anew": first_reasons(self.derived_anew)}
         return told

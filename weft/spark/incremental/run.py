@@ -25,6 +25,7 @@ from weft.catalog.slice_caches import (
     commit_merged,
     covered_files,
     forget_generation,
+    nearest_cache,
     take_slice_cache,
 )
 from weft.errors import RunError
@@ -44,6 +45,7 @@ from weft.spark.incremental.report import SourceReport
 from weft.spark.incremental.slice_cache import (
     EXACT,
     caching_stage,
+    group_names,
     merge_slices,
     read_slices,
     remove,
@@ -53,6 +55,7 @@ from weft.spark.incremental.slice_cache import (
     write_slices,
 )
 from weft.spark.incremental.snapshot import Snapshot
+from weft.spark.incremental.widen import split_columns, widen
 from weft.spark.session.jobs import run_jobs
 from weft.spark.session.session import temporary_settings
 from weft.spark.stages.partial import derive_slices, run_partial
@@ -111,7 +114,9 @@ class SliceReader:
 
     def _tell(self, filling: Filling) -> None:
         source, derived = filling.node.stage.source, isinstance(filling.stage, DeriveStage)
-        if filling.files and not derived:
+        if filling.widened:
+            self._say(f"reading {len(filling.widened)} more columns of {source}")
+        elif filling.files and not derived:
             self._say(f"reading {source} anew: {filling.anew}" if filling.anew
                       else f"reading {len(filling.files)} new files of {source}")
 
@@ -131,7 +136,7 @@ class SliceReader:
         try:
             return self._filled(filling)
         except PySparkException:
-            if not filling.wider:
+            if not filling.wider and not filling.widened:
                 raise
         # The error may be one of a column that nobody asks for now.
         return self._filled(self._look(filling.node, wider=False))
@@ -142,8 +147,34 @@ class SliceReader:
         meaning = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in node.stage.columns))
         cache = take_slice_cache(self.catalog, meaning, wanted, wider and not derived)
-        look = self._look_at_slices if derived else self._look_at_files
-        return look(node, caching_stage(node.stage, cache.columns), meaning, cache)
+        whole = caching_stage(node.stage, cache.columns)
+        if derived:
+            return self._look_at_slices(node, whole, meaning, cache)
+        found = None if cache.generations or not wider else self._look_beside(node, whole, meaning, cache)
+        return found or self._look_at_files(node, whole, meaning, cache)
+
+    def _look_beside(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
+                     cache: SliceCache) -> Filling | None:
+        """What fills a new cache out of one that has some of its columns; None where there is none that serves."""
+        snapshot, base = self._sources[node.stage.source], nearest_cache(self.catalog, meaning, cache.columns)
+        split = base and split_columns(node.stage, base.columns)
+        if base is None or split is None:
+            return None
+        have, (kept, lacking) = covered_files(self.catalog, base), split
+        if self._why_anew(base, have, snapshot):
+            return None
+
+        def make() -> DataFrame:
+            folders = [self._folder / name for name in base.ids]
+            names = [*group_names(kept), *(column.name for column in kept.columns)]
+            old = read_slices(self._spark, folders, schema_of(folders[0])).select(*names)
+            new = [file for path, file in snapshot.files.items() if path not in have]
+            if new:
+                old = old.unionByName(run_partial(snapshot.rows_of(new), kept))
+            return widen(old, kept, run_partial(snapshot.frame, lacking), lacking, cache.columns)
+
+        return Filling(node, whole, meaning, cache, list(snapshot.files.values()), "", make,
+                       tuple(column.sql for column in lacking.columns))
 
     def _look_at_files(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
                        cache: SliceCache) -> Filling:
@@ -173,7 +204,7 @@ class SliceReader:
         derived = isinstance(filling.stage, DeriveStage)
         if not derived:
             self._require_unchanged(filling.stage.source, files, made)
-        if filling.anew:
+        if filling.anew or filling.widened:
             done = commit_anew(self.catalog, cache, made, files)
         else:
             done = commit_increment(self.catalog, cache, made, files, starts_in(self._folder / made.id))
@@ -191,6 +222,7 @@ class SliceReader:
         else:
             reading.new = max(reading.new, len(filling.files))
             reading.anew += why
+            reading.widened += filling.widened
 
     def _opened(self, filling: Filling, cache: SliceCache) -> KeptSlices:
         """The slices of a cache that is up to date."""

@@ -20,6 +20,7 @@ from weft.final.outputs.buckets import TimeBuckets, join_reaches
 from weft.final.outputs.files import FileFormat
 from weft.final.outputs.partition import project_buckets
 from weft.final.outputs.slice_files import SliceFiles, SliceFilesJob
+from weft.final.project import Projection
 from weft.model.graph import StageGraph
 from weft.model.spans import Spans
 from weft.model.stages import FinalStage
@@ -30,7 +31,7 @@ from weft.spark.refresh.touched import values_within
 from weft.spark.refresh.updates import Update
 from weft.spark.stages.final import send_slices
 from weft.spark.stages.partial import SLICE
-from weft.spark.write.worker_jobs import REPORT_COLUMNS, WorkerJob, compile_answers, make_job
+from weft.spark.write.worker_jobs import REPORT_COLUMNS, WorkerJob, make_job
 
 # A worker reads at most about so many values of slices by itself; more are Spark's to share out.
 FEW_VALUES = 20_000_000
@@ -68,7 +69,7 @@ class BucketJob:
         kinds = {field.name: field.dataType for field in self.kept.schema}
         if not all(is_alike(kinds[name]) for name in self.columns):
             return False
-        return values_within(self.kept, len(self.columns), self.spans) <= FEW_VALUES
+        return values_within(self.kept, set(self.columns), self.spans) <= FEW_VALUES
 
     def from_files(self, target: FileFormat) -> SliceFilesJob:
         """The job for a worker that reads the store's files."""
@@ -101,14 +102,16 @@ def within(slices: DataFrame, spans: Spans | None) -> DataFrame:
     return slices.where(chosen)
 
 
-def plan_bucket_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart], updates: Sequence[Update]) -> list[BucketJob]:
+def plan_bucket_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart], projections: Mapping[str, Projection],
+                     updates: Sequence[Update]) -> list[BucketJob]:
     """A job for each tree of which some queries need rows; those that are made anew apart from those that are not."""
     found = []
     for tree in graph.of(FinalStage):
         ids = {node.id for node in graph.answers(tree.id)}
         for anew in (False, True):
             mine = [u for u in updates if u.id in ids and bool(u.anew) == anew and not u.is_idle]
-            found += [bucket_job(graph, parts, share) for share in (shares(mine) if not anew else [mine]) if share]
+            groups = [mine] if anew else shares(mine)
+            found += [bucket_job(parts, projections, group) for group in groups if group]
     return sorted(found, key=lambda job: -len(job.buckets))  # those that take longest begin first
 
 
@@ -123,11 +126,10 @@ def shares(updates: Sequence[Update]) -> list[list[Update]]:
     return found
 
 
-def bucket_job(graph: StageGraph, parts: Mapping[str, AnswerPart], updates: Sequence[Update]) -> BucketJob:
+def bucket_job(parts: Mapping[str, AnswerPart], projections: Mapping[str, Projection],
+               updates: Sequence[Update]) -> BucketJob:
     """The job of some queries of one tree."""
-    chosen = dict(narrowed(parts, updates))
-    made = {id: compile_answers(part, graph[id]) for id, part in chosen.items()}  # type: ignore[arg-type]
-    job = make_job(chosen, {id: projection for id, projection in made.items() if projection})
+    job = make_job(dict(narrowed(parts, updates)), projections)
     return BucketJob(job, updates[0].slices, {update.name: update.buckets for update in updates})
 
 

@@ -17,11 +17,12 @@ from pyspark.sql import Row, SparkSession
 
 from weft.errors import RunError
 from weft.final.outputs.files import FileFormat
+from weft.final.project import Projection
 from weft.io.answer_sink import AnswerSink
 from weft.io.files import open_filesystem
 from weft.io.folders import hold_if_possible
 from weft.io.sinks import FolderSink
-from weft.model.graph import Node, StageGraph
+from weft.model.graph import StageGraph
 from weft.model.stages import AnswerStage
 from weft.spark.batch.run import AnswerPart, share_answers
 from weft.spark.incremental.run import SliceReader
@@ -48,7 +49,8 @@ def refresh_results(spark: SparkSession, graph: StageGraph, reader: SliceReader,
         why = f"rows in {sink.location() or sink.facts.name} cannot be replaced in part"
         return tuple({**line, "anew": why} for line in write_results(spark, graph, parts, sink, progress))
     nodes = [node for node in graph.of(AnswerStage) if node.id in parts]
-    made = [node for node in nodes if compile_answers(parts[node.id], node) and fits(node.stage, types)]
+    made = {node.id: projection for node in nodes if fits(node.stage, types)
+            and (projection := compile_answers(parts[node.id], node))}
     files, root = open_filesystem(sink.path)
     try:
         files.create_dir(root, recursive=True)
@@ -73,16 +75,18 @@ class Refresh:
         """The sink's file system."""
         return self.staging.files
 
-    def run(self, nodes: Sequence[Node[AnswerStage]]) -> tuple[dict, ...]:
-        """Make what has changed of the answer stages that workers can, all of the others by Spark, and publish it."""
+    def run(self, projections: Mapping[str, Projection]) -> tuple[dict, ...]:
+        """Make what has changed of the answer stages that workers project, all of the others by Spark, and publish it.
+        """
+        nodes = [node for node in self.graph.of(AnswerStage) if node.id in projections]
         written = (codec(self.spark), times_written(self.spark))
         planner = UpdatePlanner(self.reader.catalog, self.files, self.staging.root, written)
         updates = list(planner.plan(self.graph, nodes, self.reader))
-        jobs = plan_bucket_jobs(self.graph, self.parts, updates)
+        jobs = plan_bucket_jobs(self.graph, self.parts, projections, updates)
         formats = self._formats(jobs)
         reported = self._run_jobs(jobs, formats)
         failed = {id for job, rows in zip(jobs, reported, strict=True) for id in failed_projections(job.job, rows)}
-        left = [id for id in self.parts if id in failed or id not in {node.id for node in nodes}]
+        left = [id for id in self.parts if id in failed or id not in projections]
         self._write_by_spark(left, len(jobs))
         alive = [update for update in updates if update.id not in failed]
         self._publish(alive, self._placed(jobs, formats, reported, failed), left)

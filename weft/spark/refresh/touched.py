@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +85,7 @@ def history_of(kept: KeptSlices) -> int:
 def file_span(path: Path) -> tuple[int, int] | None:
     """The first and last start of the slices in a file, None where it has none."""
     metadata = pq.read_metadata(path)
-    at = metadata.schema.names.index(SLICE)
+    at = [metadata.schema.column(i).path for i in range(metadata.num_columns)].index(SLICE)
     groups = [metadata.row_group(i).column(at).statistics for i in range(metadata.num_row_groups)
               if metadata.row_group(i).num_rows]
     if not groups:
@@ -93,19 +93,22 @@ def file_span(path: Path) -> tuple[int, int] | None:
     return min(int(g.min) for g in groups), max(int(g.max) for g in groups)
 
 
-def values_within(kept: KeptSlices, columns: int, spans: Spans | None) -> int:
-    """About how many values have to be read to have some columns of the slices that start within spans, or of all."""
-    rows = 0
-    for folder in kept.folders:
-        for path in folder.rglob("*.parquet"):
-            metadata = pq.read_metadata(path)
-            at = metadata.schema.names.index(SLICE)
-            for i in range(metadata.num_row_groups):
-                group = metadata.row_group(i)
-                found = group.column(at).statistics
-                if group.num_rows and (spans is None or overlaps(spans, int(found.min), int(found.max))):
-                    rows += group.num_rows
-    return rows * columns
+def values_within(kept: KeptSlices, columns: Collection[str], spans: Spans | None) -> int:
+    """How many values have to be read to have some columns of the slices that start within spans, or of all; each value
+    of a list counts."""
+    return sum(values_of(path, columns, spans) for folder in kept.folders for path in folder.rglob("*.parquet"))
+
+
+def values_of(path: Path, columns: Collection[str], spans: Spans | None) -> int:
+    """How many values of some columns lie in the row groups of a file that reach into spans, or in all."""
+    metadata, count = pq.read_metadata(path), 0
+    leaves = [metadata.schema.column(i).path.split(".")[0] for i in range(metadata.num_columns)]
+    at, read = leaves.index(SLICE), [i for i, name in enumerate(leaves) if name in columns]
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        found = group.column(at).statistics
+        if group.num_rows and (spans is None or overlaps(spans, int(found.min), int(found.max))):
+            count += sum(group.column(i).num_values for i in read)
+    return count
 
 
 def overlaps(spans: Spans, low: int, high: int) -> bool:
