@@ -99,7 +99,7 @@ def test_only_touched_buckets_are_written(sink):
     for name in WORKERS:
         assert second[name]["anew"] is None, name
         after = sink.files(name)
-        if name != "never":
+        if name in ("plain", "coarse", "middle"):
             assert after != before[name] and 2 * len(set(after.items()) & set(before[name].items())) > len(after), name
     assert sink.files("never") == before["never"] and second["never"]["buckets"] == 0
     assert second["plain"]["rows"] < first["plain"]["rows"] / 2
@@ -180,6 +180,7 @@ def test_what_cannot_be_used_is_made_anew_and_told(sink, monkeypatch):
     told = sink.refresh(names, **{"spark.sql.parquet.compression.codec": "zstd"})
     assert told["plain"]["anew"] == "its rows were not written in buckets of time"
     assert told["middle"]["anew"] == "its rows are those of another query, plan or setting"
+    sink.refresh(names)
     monkeypatch.setattr(kept_answers, "MOST_BUCKETS", 0)
     assert "it has grown to" in sink.refresh(names)["plain"]["anew"]
     monkeypatch.undo()
