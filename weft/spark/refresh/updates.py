@@ -8,12 +8,18 @@ from dataclasses import dataclass, replace
 from pyarrow import fs
 
 from weft.catalog.database import Catalog
-from weft.final.outputs.buckets import TimeBuckets, bucket_length, touched_buckets
+from weft.final.outputs.buckets import TimeBuckets, bucket_length, count_touched, touched_buckets
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import AnswerStage, AskedQuery, FinalStage
 from weft.spark.incremental.kept_slices import KeptSlices
 from weft.spark.incremental.run import SliceReader
-from weft.spark.refresh.kept_answers import KeptAnswers, answers_meaning, read_answers, why_answers_anew
+from weft.spark.refresh.kept_answers import (
+    MOST_BUCKETS,
+    KeptAnswers,
+    answers_meaning,
+    read_answers,
+    why_answers_anew,
+)
 from weft.spark.refresh.touched import NewSlices, history_of
 
 
@@ -84,6 +90,9 @@ class UpdatePlanner:
         spans = self._news[id].spans(before.epoch, before.version, final, asked.predicate)
         if spans is None:
             return self._anew(made, id, "its slices were made anew")
+        count = count_touched(asked.window, before.length, spans)
+        if count > MOST_BUCKETS:
+            return self._anew(made, id, f"what is new touches {count:,} buckets of time")
         touched = touched_buckets(asked.window, before.length, spans)
         return replace(made, buckets=TimeBuckets(asked.window, before.length, touched))
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.final.outputs.buckets import TimeBuckets, bucket_length, join_reaches, touched_buckets, window_ends
+from weft.final.outputs.buckets import (
+    TimeBuckets,
+    bucket_length,
+    count_touched,
+    join_reaches,
+    touched_buckets,
+    window_ends,
+)
 from weft.final.outputs.files import bucket_of_file, bucket_prefix
 from weft.model.spans import spans_over
 from weft.model.window import Window
@@ -30,6 +37,7 @@ def test_a_bucket_is_touched_if_a_window_in_it_holds_a_new_slice(window, starts,
     ends = {end for start in starts for end in ends_holding(window, start)}
     found = touched_buckets(window, length, spans_over(starts))
     assert set(found) == {end // length for end in ends} and list(found) == sorted(found)
+    assert count_touched(window, length, spans_over(starts)) >= len(found)
 
 
 @given(windows(), st.integers(-100, 100), st.integers(1, 20), st.integers(0, 300))
