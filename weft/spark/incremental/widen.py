@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.component import merging
+from weft.aggregates.component import columns_of
 from weft.model.stages import PartialStage
 from weft.spark.incremental.slice_cache import cached_name, caching_stage, group_names, merge_slices
 
@@ -17,17 +18,17 @@ OTHER = "__weft_other_{}"
 
 
 def split_columns(stage: PartialStage, kept: Sequence[str]) -> tuple[PartialStage, PartialStage] | None:
-    """The stage of the columns that are kept and that of those that lack, as a cache names them; None where nothing is
-    shared, or where Spark cannot merge what is kept: slices are joined one by one."""
-    wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
-    have, lack = [sql for sql in wanted if sql in kept], [sql for sql in wanted if sql not in kept]
-    merges, old = merging(stage.components), caching_stage(stage, have)
-    if not have or merges is None:
+    """The stage of the columns that are kept and that of those that lack, as a cache names them; None where nothing that
+    Spark can merge is kept: slices are joined one by one."""
+    gone = {column.plain for column in stage.columns if column.sql not in kept}
+    components = tuple(c for c in stage.components if c.merges is not None and not gone & set(c.columns))
+    known = set(columns_of(components))
+    have = [column.sql for column in stage.columns if column.plain in known]
+    lack = [column.sql for column in stage.columns if column.plain not in known]
+    if not have or not lack:
         return None
-    there = set(old.place)
-    whole = all(plain in merges and all((read, number) in there for read in merges[plain][1])
-                for plain, number in there)
-    return (old, caching_stage(stage, lack)) if whole else None
+    old, new = (caching_stage(stage, tuple(dict.fromkeys(texts))) for texts in (have, lack))
+    return replace(old, components=components), new
 
 
 def widen(old: DataFrame, kept: PartialStage, new: DataFrame, lacking: PartialStage,
