@@ -18,8 +18,8 @@ OTHER = "__weft_other_{}"
 
 
 def split_columns(stage: PartialStage, kept: Sequence[str]) -> tuple[PartialStage, PartialStage] | None:
-    """The stage of the columns that are kept and that of those that lack, as a cache names them; None where nothing that
-    Spark can merge is kept: slices are joined one by one."""
+    """The stage of the columns that are kept and that of those that lack, as a cache names them; None where nothing
+    that Spark can merge is kept: slices are joined one by one."""
     gone = {column.plain for column in stage.columns if column.sql not in kept}
     components = tuple(c for c in stage.components if c.merges is not None and not gone & set(c.columns))
     known = set(columns_of(components))
