@@ -157,10 +157,11 @@ class SliceReader:
                      cache: SliceCache) -> Filling | None:
         """What fills a new cache out of one that has some of its columns; None where there is none that serves."""
         snapshot, base = self._sources[node.stage.source], nearest_cache(self.catalog, meaning, cache.columns)
-        split = base and split_columns(node.stage, base.columns)
+        split = None if base is None else split_columns(node.stage, base.columns)
         if base is None or split is None:
             return None
-        have, (kept, lacking) = covered_files(self.catalog, base), split
+        kept, lacking = split
+        have = covered_files(self.catalog, base)
         if self._why_anew(base, have, snapshot):
             return None
 
