@@ -96,6 +96,8 @@ def test_where_nothing_changes_only_the_version_is_put_down(folder, tmp_path):
     kept = read_answers(LOCAL, str(folder))
     assert kept.version == 4 and read_mark(LOCAL, str(folder))["files"] == sorted(NAMES)
     assert why_answers_anew(str(folder), kept, "meaning") == ""
+    put_down_version(LOCAL, update(folder, (), version=2), str(folder))  # a run that saw less comes later
+    assert kept.is_ahead(update(folder, (), version=2).slices.cache) and read_answers(LOCAL, str(folder)).version == 4
     mark_result(LOCAL, str(folder), "q", "another run", NAMES)
     put_down_version(LOCAL, made, str(folder))  # another run was here since
     assert read_answers(LOCAL, str(folder)) is None

@@ -60,7 +60,7 @@ def put_down_version(files: fs.FileSystem, update: Update, place: str) -> None:
     """Say in a query's mark that its rows, which stay, are those of the slices as they are now."""
     before, mark = update.before, read_mark(files, place)
     cache = update.slices.cache
-    known = before is not None and (before.epoch, before.version) == (cache.epoch, cache.version)
+    known = before is not None and before.epoch == cache.epoch and before.version >= cache.version
     if before is None or known or mark.get("run") != before.run:
         return
     write_json(files, f"{place}/{MARK}", {**mark, "kept": update.after(before.run, before.files).to_dict()})

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyarrow import fs
 
+from weft.catalog.slice_caches import SliceCache
 from weft.final.outputs.files import bucket_of_file
 from weft.model.graph import digest
 from weft.model.stages import AnswerStage, AskedQuery, PartialStage
@@ -36,6 +37,10 @@ class KeptAnswers:
         """What the mark keeps."""
         return {"meaning": self.meaning, "epoch": self.epoch, "version": self.version, "length": self.length,
                 "files": {name: list(facts) for name, facts in self.files.items()}}
+
+    def is_ahead(self, cache: SliceCache) -> bool:
+        """Whether another run, which saw more files than this one, was here meanwhile: its rows stay."""
+        return self.epoch == cache.epoch and self.version > cache.version
 
     @property
     def buckets(self) -> dict[int, list[str]]:

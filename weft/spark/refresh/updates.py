@@ -85,6 +85,8 @@ class UpdatePlanner:
         why = why_answers_anew(folder, before, meaning)
         if why or before is None:
             return self._anew(made, id, why)
+        if before.is_ahead(kept.cache):
+            return replace(made, buckets=TimeBuckets(asked.window, before.length, ()))
         if id not in self._news:
             self._news[id] = NewSlices(self._catalog, kept)
         spans = self._news[id].spans(before.epoch, before.version, final, asked.predicate)
