@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.aggregates.component import ROWS, Component
 from weft.final.fold import dense as folding
-from weft.final.fold.partition import fold_partition, number_keys, order_integers
+from weft.final.fold.partition import fold_partition, number_keys
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage
@@ -115,11 +115,3 @@ def test_very_many_key_columns_do_not_overflow_their_numbers():
     rng = np.random.default_rng(1)
     columns = [pa.array(rng.integers(0, 10**9, 500)) for _ in range(9)]
     assert len(set(number_keys(columns, 500).tolist())) == 500
-
-
-@pytest.mark.parametrize("bits", [1, 16, 17, 32, 33, 48, 49, 62])
-@pytest.mark.parametrize("size", [1, 9000])
-def test_numbers_are_ordered_by_digits_as_by_comparisons(bits, size):
-    rng = np.random.default_rng(bits)
-    values = np.append(rng.choice(rng.integers(0, 2**bits, 3000), size), 2**bits - 1)
-    assert np.array_equal(order_integers(values), np.argsort(values, kind="stable"))

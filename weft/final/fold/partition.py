@@ -22,7 +22,6 @@ from weft.model.marks import Test
 from weft.model.stages import FinalStage
 
 BATCH_BYTES = 1 << 18
-MANY_NUMBERS = 1 << 13  # from here on sorting by digits is faster than by comparisons
 NAMED = {a.card.name: a for a in ALGORITHMS}
 # The types of the values of each component, by its place.
 ValueTypes = Mapping[int, list[pa.DataType]]
@@ -179,23 +178,24 @@ def encode_key(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def sort_order(number: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The order by key, then by slice start; one integer sort where both fit into 63 bits."""
+    """The order by key, then by slice start, of equal ones as they are: by digits where both fit into 48 bits."""
     low = int(start.min())
-    span = int(start.max()) - low + 1
-    if (int(number.max()) + 1) * span < 2**63:
-        return order_integers(number * span + (start - low))
+    apart = start - low
+    step = max(int(np.gcd.reduce(apart)), 1)  # slices are seconds apart, not microseconds
+    count = int(apart.max()) // step + 1
+    if (int(number.max()) + 1) * count < 2**48:
+        return order_by_digits(number * count + apart // step)
     return np.lexsort((start, number))
 
 
-def order_integers(values: np.ndarray) -> np.ndarray:
-    """The stable order of numbers that are not below zero: by digits of 16 bits, for which NumPy counts instead of
-    comparing, where there are many numbers of few digits."""
-    digits = -(-int(values.max()).bit_length() // 16)
-    if len(values) < MANY_NUMBERS or digits > 3 or (values[1:] >= values[:-1]).all():
-        return np.argsort(values, kind="stable")
-    order = np.argsort(values.astype(np.uint16), kind="stable")
-    for digit in range(1, digits):
-        order = order[np.argsort((values >> 16 * digit).astype(np.uint16)[order], kind="stable")]
+def order_by_digits(keys: np.ndarray) -> np.ndarray:
+    """The stable order of keys that are not negative, by 16 bits at a time, which NumPy sorts without comparing."""
+    if not (keys[1:] < keys[:-1]).any():
+        return np.arange(len(keys))
+    order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, int(keys.max()).bit_length(), 16):
+        digit = (keys >> shift & 0xFFFF).astype(np.uint16)
+        order = order[np.argsort(digit[order], kind="stable")]
     return order
 
 
