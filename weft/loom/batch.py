@@ -23,6 +23,7 @@ from weft.spark.session.workers import require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
 from weft.spark.write.guard import guard_run, list_inputs
+from weft.spark.write.one_pass import RowAccess
 from weft.spark.write.write import translate_errors, write_results
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
         return run_from_kept(plan, target, tell)
     observer = SizeObserver() if context.store and target is not None else None
     parts = build_parts(plan.stages, context.slices, observer or leave_unobserved)
-    report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell)
+    access = RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
+    report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell, access)
     if observer and context.store:
         keep_run_sizes(context.store, observer)
     return Results(parts.values(), report, (), context.checker.settings.pinned())

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from weft.aggregates.component import Component
 from weft.final.fold.dense import fold_dense
 from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
+from weft.final.memory import reuse_memory
 from weft.final.outputs.buckets import TimeBuckets
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import KeyTaker, key_takers
@@ -56,6 +57,7 @@ def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection]
         for name in asked:
             files.add(name, rows)
 
+    reuse_memory()
     columns = receive_columns(batches)
     if columns:
         yield project_columns(stage, projections, target, columns, add_rows)
@@ -64,6 +66,7 @@ def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection]
 def project_buckets(stage: FinalStage, projections: Sequence[WorkerProjection], buckets: Mapping[str, TimeBuckets],
                     target: FileFormat | None, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the output rows of one partition to files of a bucket of time each; then say what was done."""
+    reuse_memory()
     columns = receive_columns(batches)
     if columns:
         yield project_columns(stage, projections, target, columns, adding_to_buckets(buckets))
