@@ -1,11 +1,13 @@
 """ARGUS (002 §4): incremental against re-aggregation, shared against unshared, finer groupings against rows.
 
-    python bench/argus.py [--only a,b,c] [--times 1,20] [--repeat N] [--quick]
+    python bench/argus.py [--only a,b,c,d] [--streams fed,med] [--times 1,20] [--repeat N] [--quick]
 
-(a) Table 4: 4,000 new rows arrive; the queries are answered from kept slices and the new file, or from all rows again.
-    Seconds are given for slices alone, which is what ARGUS maintains, and with all answers, which Weft folds anew.
+(a) Table 4: 4,000 new rows arrive, and the rows of all queries in a folder of Parquet are brought up to date from kept
+    slices and the new file, or written again from all rows. Seconds are also given for slices alone, which is what
+    ARGUS maintains. Over several sizes of the history it shows whether an increment takes the same whatever was before.
 (b) Fig. 10: the same increments over the number of queries, all in one plan, or each for itself (sampled).
 (c) Fig. 11: a finer and a coarser grouping over the size of the increment, the coarser one from rows or from the finer.
+(d) Fig. 9: some queries, each alone: an increment incrementally and anew.
 """
 
 from __future__ import annotations
@@ -32,14 +34,24 @@ def main() -> None:
     """Measures the parts that are asked for, prints their tables and keeps the raw results."""
     options, found = arguments(), {}
     spark = session()
-    for name, part in (("a", increments), ("b", numbers), ("c", sizes)):
+    for name, part in (("a", increments), ("b", numbers), ("c", sizes), ("d", singles)):
         if name in options.only:
             found[name] = part(spark, options)
     shutil.rmtree(HOME, ignore_errors=True)
     name = "tmp/argus_part" if options.quick else "argus"
     file = RESULTS / f"{name}.json"
     before = json.loads(file.read_text()) if file.exists() else {}  # parts that were not measured now stay
-    print(f"raw results: {save_json(name, {**before, 'machine': machine(), 'repeat': options.repeat, **found})}")
+    merged = {part: merge_rows(before.get(part, []), rows) for part, rows in found.items()}
+    print(f"raw results: {save_json(name, {**before, 'machine': machine(), 'repeat': options.repeat, **merged})}")
+
+
+def merge_rows(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of a part as they are now, and those of other streams and sizes as they were measured before."""
+    def place(row: dict[str, Any]) -> tuple:
+        return tuple(row.get(name) for name in ("stream", "queries", "history", "query", "pair", "rows"))
+
+    there = {place(row) for row in now}
+    return [*(row for row in before if place(row) not in there), *now]
 
 
 def session() -> Any:
@@ -54,7 +66,7 @@ def increments(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     print(f"(a) {'':<5}{'queries':>8}{'history':>11}{'increm. s':>11}{'anew s':>8}{'ratio':>7}{'paper':>7}"
           f"{'| slices: increm. s':>21}{'anew s':>8}{'ratio':>7}")
     found = []
-    for stream in STREAMS:
+    for stream in options.streams:
         for times in options.times:
             row = increment(spark, stream, times, options)
             found.append(row)
@@ -70,23 +82,26 @@ def increment(spark: Any, stream: Stream, times: int, options: argparse.Namespac
     """One stream at one size: rounds of an increment, answered both ways in turn."""
     folder, asked = Folder(stream, times, HOME / "a"), stream.asked(options.queries or stream.queries)
     note(f"{stream.name} × {times}: the first run reads the history")
-    loom = loom_over(spark, folder, asked)
-    loom.run(sink="noop", incremental=True)
+    loom, out = loom_over(spark, folder, asked), folder.data.parent
+    loom.run(sink=str(out / "kept"), incremental=True)
     seconds: dict[str, list[float]] = {"incremental": [], "anew": [], "new slices": [], "all slices": []}
+    changed: list[int] = []
     for turn in range(options.repeat + 1):
         note(f"{stream.name} × {times}: round {turn}")
         folder.grow(stream.increment)
         runs: list[Any] = []
-        took = measured(lambda: runs.append(loom.run(sink="noop", incremental=True)))["wall"]  # noqa: B023
+        took = measured(lambda: runs.append(loom.run(sink=str(out / "kept"), incremental=True)))["wall"]  # noqa: B023
         plain = loom_over(spark, folder, asked)  # it sees the new file
-        row = (took, measured(lambda: plain.run(sink="noop"))["wall"],  # noqa: B023
+        row = (took, measured(lambda: plain.run(sink=str(out / "plain")))["wall"],  # noqa: B023
                sum(item["seconds"] for item in runs[0].sources), all_slices(plain))
+        changed.append(sum(line["rows"] > 0 for line in runs[0].report))
         plain.close()
         if turn:  # the first is for warming up
             for name, value in zip(seconds, row, strict=True):
                 seconds[name].append(value)
     loom.close()
-    return {"stream": stream.name, "queries": len(asked), "history": stream.history * times, "seconds": seconds}
+    return {"stream": stream.name, "queries": len(asked), "history": stream.history * times, "seconds": seconds,
+            "changed_queries": changed}
 
 
 def all_slices(loom: Any) -> float:
@@ -103,9 +118,9 @@ def numbers(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """(b) What an increment takes over the number of queries, in one plan and each for itself."""
     print(f"(b) {'':<5}{'queries':>8}{'shared s':>10}{'unshared s, sampled':>21}{'ratio':>7}")
     found = []
-    for stream in STREAMS:
+    for stream in options.streams:
         top = options.queries or stream.queries
-        for count in (*(c for c in COUNTS if c < top), top):
+        for count in (*(c for c in options.counts if c < top), top):
             row = {"stream": stream.name, "queries": count, **sharing(spark, stream, count, options)}
             found.append(row)
             print(f"    {stream.name:<5}{count:>8}{row['shared']:>10.2f}{row['unshared']:>21.1f}"
@@ -119,8 +134,9 @@ def sharing(spark: Any, stream: Stream, count: int, options: argparse.Namespace)
     alone = [f"q{i * count // SAMPLE}" for i in range(min(SAMPLE, count))]
     loom = loom_over(spark, folder, asked)
     apart = [loom_over(spark, folder, {name: asked[name]}, folder.store / name) for name in alone]
-    works = {"shared": lambda: loom.run(sink="noop", incremental=True),
-             "unshared": lambda: [one.run(sink="noop", incremental=True) for one in apart]}
+    out = folder.data.parent
+    works = {"shared": lambda: loom.run(sink=str(out / "kept"), incremental=True),
+             "unshared": lambda: [one.run(sink=str(out / "apart"), incremental=True) for one in apart]}
     best: dict[str, float] = {}
     for turn in range(options.repeat + 1):
         for name, work in works.items():
@@ -132,6 +148,36 @@ def sharing(spark: Any, stream: Stream, count: int, options: argparse.Namespace)
     for one in (loom, *apart):
         one.close()
     return {"shared": best["shared"], "unshared": best["unshared"] * count / len(alone)}
+
+
+def singles(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """(d) What an increment takes for one query alone, incrementally and anew."""
+    print(f"(d) {'':<5}{'query':>8}{'history':>11}{'increm. s':>11}{'anew s':>8}{'ratio':>7}")
+    found = []
+    for stream in options.streams:
+        folder, asked = Folder(stream, options.times[-1], HOME / "d"), stream.asked(stream.queries)
+        for name in (f"q{i * stream.queries // SAMPLE}" for i in range(SAMPLE)):
+            row = {"stream": stream.name, "query": name, "history": folder.whole,
+                   **single(spark, folder, name, asked[name], options)}
+            found.append(row)
+            print(f"    {stream.name:<5}{name:>8}{row['history']:>11,}{row['incremental']:>11.2f}{row['anew']:>8.2f}"
+                  f"{row['anew'] / row['incremental']:>7.2f}", flush=True)
+    return found
+
+
+def single(spark: Any, folder: Folder, name: str, sql: str, options: argparse.Namespace) -> dict[str, float]:
+    """The best seconds of some increments of one query, both ways."""
+    loom, out = loom_over(spark, folder, {name: sql}, folder.store / name), folder.data.parent
+    loom.run(sink=str(out / "kept"), incremental=True)
+    took: dict[str, list[float]] = {"incremental": [], "anew": []}
+    for _ in range(options.repeat + 1):
+        folder.grow(folder.stream.increment)
+        took["incremental"].append(measured(lambda: loom.run(sink=str(out / "kept"), incremental=True))["wall"])
+        plain = loom_over(spark, folder, {name: sql}, folder.store / "plain")
+        took["anew"].append(measured(lambda: plain.run(sink=str(out / "plain")))["wall"])  # noqa: B023
+        plain.close()
+    loom.close()
+    return {way: min(values[1:]) for way, values in took.items()}
 
 
 def sizes(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -182,7 +228,9 @@ def note(text: str) -> None:
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", default="a,b,c", help="the parts to measure")
+    parser.add_argument("--only", default="a,b,c,d", help="the parts to measure")
+    parser.add_argument("--streams", default="fed,med", help="the streams of (a), (b) and (d)")
+    parser.add_argument("--counts", default=",".join(map(str, COUNTS)), help="numbers of queries of (b), beside all")
     parser.add_argument("--times", default="1,20", help="sizes of (a)'s history, as multiples of the paper's")
     parser.add_argument("--repeat", type=int, default=3, help="rounds after a first; the best of each counts")
     parser.add_argument("--queries", type=int, help="queries of (a) and at most of (b); else as in Table 4")
@@ -192,6 +240,8 @@ def arguments() -> argparse.Namespace:
     if options.quick:
         options.times, options.repeat, options.queries = "1", 1, 12
     options.times, options.only = [int(n) for n in options.times.split(",")], options.only.split(",")
+    options.streams = [stream for stream in STREAMS if stream.name in options.streams.split(",")]
+    options.counts = [int(n) for n in options.counts.split(",") if n]
     return options
 
 

@@ -275,8 +275,8 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it, and nothing is tidied up."""
 
 
-NAMES = ("begin_generation", "write_slices", "to_disk", "commit_generation")
-STEPS = [(name, most) for most in (8, 1) for name in NAMES]
+NAMES = ("begin_generation", "write_slices", "to_disk")
+STEPS = [*((name, 8) for name in (*NAMES, "commit_increment")), *((name, 1) for name in (*NAMES, "commit_merged"))]
 
 
 def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
@@ -284,7 +284,7 @@ def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
         monkeypatch.setattr(runs, "MOST", most)
         home.put(f"{number}.parquet", rows(number, size=20))
         with monkeypatch.context() as patch:
-            patch.setattr(runs, name, killing(getattr(runs, name), nth=1 if most == 8 else 2))
+            patch.setattr(runs, name, killing(getattr(runs, name), nth=2 if most == 1 and name in NAMES else 1))
             with pytest.raises(Killed):
                 home.counts()
         assert home.counts() == home.expected(), (name, most)
@@ -392,3 +392,18 @@ def test_settings_that_change_answers_change_the_fingerprint(spark):
         with temporary_settings(spark, {name: value}):
             assert answer_settings(spark) != before
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+
+
+def test_a_new_aggregate_reads_only_the_columns_that_lack(home):
+    """002's horizontal expansion: what is kept serves, files that came since included, and what was read is told."""
+    home.put("0.parquet", rows(0))
+    home.run({"plain": PLAIN})
+    home.put("1.parquet", rows(1, start=30, keys="cde"))
+    more = {"plain": PLAIN, "more": f"SELECT k, window.end AS at, min(n) AS l, sum(d) AS d FROM r GROUP BY k, {WINDOW}"}
+    said = home.run(more)
+    assert said["anew"] is None and said["new_files"] == 2
+    assert len(said["widened"]) >= 2
+    assert not any("x" in sql for sql in said["widened"])
+    home.put("2.parquet", rows(2, start=70))
+    said = home.run(more)
+    assert said["anew"] is None and said["new_files"] == 1 and "widened" not in said

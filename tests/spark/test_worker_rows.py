@@ -142,10 +142,10 @@ def test_a_query_left_to_spark_on_the_way_is_written_once(spark, tmp_path, monke
         loom.source("t", rows, time="ts")
         loom.query("fine", f"SELECT k, window.end AS at, sum(v) AS s FROM t GROUP BY k, {WINDOW}")
         loom.query("left", f"SELECT k, window.end AS at, abs(sum(v)) AS s FROM t GROUP BY k, {WINDOW}")
-        def refuse(stage, each, folded, takers, made=worker.output_rows):
+        def refuse(each, answers, made=worker.output_rows):
             if "left" in {name for names in each.queries.values() for name in names}:
                 raise NeedsSpark("a test")
-            return made(stage, each, folded, takers)
+            return made(each, answers)
 
         run = WorkerJob.run
 

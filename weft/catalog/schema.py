@@ -76,6 +76,20 @@ NAMES = (
     "ALTER TABLE outlooks RENAME TO planning_snapshots",
 )
 
+# What answers that are kept elsewhere have not seen yet: how often new files were added to a cache since it was made
+# anew, which is its epoch, and where in time each addition's slices start. A generation holds some additions.
+INCREMENTS = (
+    "ALTER TABLE slice_caches ADD COLUMN epoch TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE slice_caches ADD COLUMN version INTEGER NOT NULL DEFAULT 0",
+    "UPDATE slice_caches SET epoch = lower(hex(randomblob(16)))",
+    "ALTER TABLE generations ADD COLUMN first INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE generations ADD COLUMN last INTEGER NOT NULL DEFAULT 0",
+    """CREATE TABLE increments (
+        slice_cache INTEGER NOT NULL REFERENCES slice_caches ON DELETE CASCADE, version INTEGER NOT NULL,
+        spans TEXT NOT NULL,
+        PRIMARY KEY (slice_cache, version)) STRICT, WITHOUT ROWID""",
+)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES, INCREMENTS)
 VERSION = len(MIGRATIONS)

@@ -1,24 +1,28 @@
 """Slice caches: which slices are kept of a partial stage, in which generations, and which files each was made of.
 
 A generation is *writing* until its folder is whole, *live* while answers read it, and *retired* when another has taken
-its place; only the step to live makes it count, and that is one transaction.
+its place; only the step to live makes it count, and that is one transaction. What was added to a cache since it was
+made anew is counted by its version: whoever keeps answers remembers epoch and version, and is told what came since.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import time
 from uuid import uuid4
 
 from weft.catalog.database import Catalog
+from weft.model.spans import Spans, join_spans
 
 DAY = 86_400.0
 # What is being written, or was replaced, is removed after so long: a run or a lazy result may still be at it.
 LEASE = DAY
 # A cache that no run has used for so long is dropped.
 UNUSED = 7 * DAY
+# Of so many additions it is known where in time they lie; answers that lack more are made anew.
+INCREMENTS = 1000
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,24 @@ class File:
 
 @dataclass(frozen=True)
 class Generation:
-    """Slices in one folder, and the size of its files."""
+    """Slices in one folder, the size of its files, and the versions of the cache whose additions it holds."""
 
     id: str
     bytes: int
+    first: int = 0
+    last: int = 0
 
 
 @dataclass(frozen=True)
 class SliceCache:
-    """What is kept of a partial stage: its columns' SQL in order, and the generations that make up its slices."""
+    """What is kept of a partial stage: its columns' SQL in order, and the generations that make up its slices. Another
+    epoch begins when it is made anew, another version with each addition."""
 
     id: int
     columns: tuple[str, ...]
     generations: tuple[Generation, ...]
+    epoch: str = ""
+    version: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -66,17 +75,32 @@ def take_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str
 
 def find_slice_cache(catalog: Catalog, fingerprint: str, columns: Collection[str], wider: bool) -> SliceCache | None:
     """The cache of just these columns, else the narrowest that has slices of them and others."""
-    rows = catalog.rows("SELECT id, columns FROM slice_caches WHERE fingerprint = ?", (fingerprint,))
-    caches = [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number)) for number, text in rows]
+    caches = caches_of(catalog, fingerprint)
     fitting = [s for s in caches if set(s.columns) == set(columns)]
     if wider and not any(s.generations for s in fitting):
         fitting += [s for s in caches if s.generations and set(s.columns) > set(columns)]
     return min(fitting, key=lambda s: (not s.generations, len(s.columns)), default=None)
 
 
+def nearest_cache(catalog: Catalog, fingerprint: str, columns: Collection[str]) -> SliceCache | None:
+    """The cache with slices that has most of these columns, None where none has any."""
+    caches = [cache for cache in caches_of(catalog, fingerprint) if cache.generations]
+    shared = [(len(set(cache.columns) & set(columns)), cache) for cache in caches]
+    most, found = max(shared, key=lambda pair: pair[0], default=(0, None))
+    return found if most else None
+
+
+def caches_of(catalog: Catalog, fingerprint: str) -> list[SliceCache]:
+    """Every cache of a fingerprint."""
+    rows = catalog.rows("SELECT id, columns, epoch, version FROM slice_caches WHERE fingerprint = ?", (fingerprint,))
+    return [SliceCache(number, tuple(json.loads(text)), live_generations(catalog, number), epoch, version)
+            for number, text, epoch, version in rows]
+
+
 def live_generations(catalog: Catalog, cache: int) -> tuple[Generation, ...]:
     """The generations that make up a cache's slices, oldest first."""
-    sql = "SELECT id, bytes FROM generations WHERE slice_cache = ? AND state = 'live' ORDER BY since, id"
+    sql = ("SELECT id, bytes, first, last FROM generations WHERE slice_cache = ? AND state = 'live' "
+           "ORDER BY since, id")
     found = catalog.rows(sql, (cache,))
     return tuple(Generation(*row) for row in found)
 
@@ -98,24 +122,70 @@ def begin_generation(catalog: Catalog, cache: SliceCache) -> str:
     return name
 
 
-def commit_generation(catalog: Catalog, cache: SliceCache, new: Generation, files: Iterable[File],
-                      replaced: Collection[str]) -> bool:
-    """Make a written generation count, instead of others; False if the cache is not as it was when it was taken.
+def commit_anew(catalog: Catalog, cache: SliceCache, new: Generation, files: Iterable[File]) -> SliceCache | None:
+    """Make a written generation all that a cache holds; None if the cache is not as it was when it was taken."""
+    made = replace(cache, generations=(new,), epoch=new.id, version=0)
+    with catalog.changing():
+        if not put_in_place(catalog, cache, made, files):
+            return None
+        catalog.change("DELETE FROM increments WHERE slice_cache = ?", (cache.id,))
+    return made
+
+
+def commit_increment(catalog: Catalog, cache: SliceCache, new: Generation, files: Iterable[File],
+                     spans: Spans) -> SliceCache | None:
+    """Add a written generation to a cache, whose slices start within the spans; None as in `commit_anew`.
 
     Two processes may have read the same new files: only the first of them adds what it made.
     """
+    version = cache.version + 1
+    added = replace(new, first=version, last=version)
+    made = replace(cache, generations=(*cache.generations, added), version=version)
     with catalog.changing():
-        state = catalog.rows("SELECT state FROM generations WHERE id = ?", (new.id,))
-        if state != [("writing",)] or {g.id for g in live_generations(catalog, cache.id)} != set(cache.ids):
-            return False
-        for old in replaced:
-            retire_generations(catalog, old)
-        catalog.change("UPDATE generations SET state = 'live', since = ?, bytes = ? WHERE id = ?",
-                       (time(), new.bytes, new.id))
-        for file in files:
-            catalog.change("INSERT INTO generation_files VALUES (?, ?, ?, ?)",
-                           (new.id, file.path, file.size, file.modified))
+        if not put_in_place(catalog, cache, made, files):
+            return None
+        catalog.change("INSERT INTO increments VALUES (?, ?, ?)", (cache.id, version, json.dumps(spans)))
+        catalog.change("DELETE FROM increments WHERE slice_cache = ? AND version <= ?",
+                       (cache.id, version - INCREMENTS))
+    return made
+
+
+def commit_merged(catalog: Catalog, cache: SliceCache, new: Generation,
+                  merged: Collection[Generation]) -> SliceCache | None:
+    """Put a written generation in place of some, whose slices it holds; None as in `commit_anew`."""
+    files = covered_files(catalog, replace(cache, generations=tuple(merged))).values()
+    whole = replace(new, first=min(g.first for g in merged), last=max(g.last for g in merged))
+    made = replace(cache, generations=(*(g for g in cache.generations if g not in merged), whole))
+    with catalog.changing():
+        return made if put_in_place(catalog, cache, made, files) else None
+
+
+def put_in_place(catalog: Catalog, cache: SliceCache, made: SliceCache, files: Iterable[File]) -> bool:
+    """Let the last generation of a cache count, and those that it has no longer not; False if others were first."""
+    new = made.generations[-1]
+    state = catalog.rows("SELECT state FROM generations WHERE id = ?", (new.id,))
+    if state != [("writing",)] or {g.id for g in live_generations(catalog, cache.id)} != set(cache.ids):
+        return False
+    for old in set(cache.ids) - set(made.ids):
+        retire_generations(catalog, old)
+    catalog.change("UPDATE generations SET state = 'live', since = ?, bytes = ?, first = ?, last = ? WHERE id = ?",
+                   (time(), new.bytes, new.first, new.last, new.id))
+    catalog.change("UPDATE slice_caches SET epoch = ?, version = ? WHERE id = ?", (made.epoch, made.version, cache.id))
+    for file in files:
+        catalog.change("INSERT INTO generation_files VALUES (?, ?, ?, ?)",
+                       (new.id, file.path, file.size, file.modified))
     return True
+
+
+def spans_since(catalog: Catalog, cache: SliceCache, epoch: str, version: int) -> Spans | None:
+    """Where the slices start that were added after a version of an epoch; None where nobody knows."""
+    if epoch != cache.epoch or version > cache.version:
+        return None
+    rows = catalog.rows("SELECT spans FROM increments WHERE slice_cache = ? AND version > ? AND version <= ?",
+                        (cache.id, version, cache.version))
+    if len(rows) != cache.version - version:
+        return None
+    return join_spans((low, high) for (text,) in rows for low, high in json.loads(text))
 
 
 def retire_generations(catalog: Catalog, generation: str) -> None:

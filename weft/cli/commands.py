@@ -17,7 +17,7 @@ from weft.cli.forcing import chosen
 from weft.cli.init import create_project
 from weft.cli.output import AT_FAULT, CommandOutput, Report
 from weft.cli.project import Project, keep_apart, load_project
-from weft.cli.tables import counted, differences, read_lines, verdicts, written
+from weft.cli.tables import counted, differences, read_lines, refreshed_lines, verdicts, written
 from weft.cli.weaving import bind_project, weave_all
 from weft.io.sinks import Sink, open_sink, parse_sink
 from weft.spark.session.package_zip import package_zip
@@ -114,7 +114,8 @@ def run(output: CommandOutput, folder: Path | None, only: list[str], choice: Pla
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))
     data = {"ok": True, "sink": {"format": sink.format, "path": sink.path}, "seconds": round(seconds, 3)}
     sources = {"sources": list(results.sources)} if incremental else {}
-    output.show({**data, **sources, "queries": rows}, *written(rows, sink, seconds), *read_lines(results.sources))
+    output.show({**data, **sources, "queries": rows}, *written(rows, sink, seconds), *read_lines(results.sources),
+                *refreshed_lines(rows))
 
 
 def verify(output: CommandOutput, folder: Path | None, only: list[str], choice: PlanOptions) -> None:

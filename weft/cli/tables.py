@@ -43,6 +43,21 @@ def read_lines(sources: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{told} in {item['seconds']:.1f} s" + (f", anew: {item['anew']}" if item["anew"] else "")
 
 
+def refreshed_lines(report: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What an incremental run wrote: how many queries had changed, and why some were written whole."""
+    parts = [item for item in report if item.get("buckets") is not None]
+    if parts:
+        changed = [item for item in parts if item["buckets"]]
+        buckets = sum(item["buckets"] for item in changed)
+        yield f"{counted(len(changed), 'query')} of {len(parts)} changed, in {buckets:,} buckets of time"
+    whole: dict[str, list[str]] = {}
+    for item in report:
+        if item.get("anew"):
+            whole.setdefault(item["anew"], []).append(item["query"])
+    for why, names in whole.items():
+        yield f"{few(names, 3)} written whole: {why}"
+
+
 def near(path: str | None) -> str:
     """A path as short as it can be from where the user is."""
     if path and Path(path).is_relative_to(Path.cwd()):

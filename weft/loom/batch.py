@@ -13,10 +13,12 @@ from weft.loom.context import Context
 from weft.loom.planning import require_incremental
 from weft.model.stages import ReadStage
 from weft.model.workload import Workload
-from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
+from weft.spark.batch.run import Results, build_parts, leave_unobserved
 from weft.spark.batch.verify import Verification, verify
+from weft.spark.incremental.parts import kept_parts
 from weft.spark.incremental.run import SliceReader
 from weft.spark.incremental.snapshot import snapshot_of
+from weft.spark.refresh.run import refresh_results
 from weft.spark.session.workers import require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
@@ -26,8 +28,6 @@ from weft.spark.write.write import translate_errors, write_results
 
 if TYPE_CHECKING:
     from weft.loom.plan import Plan
-
-Parts = dict[str, AnswerPart]
 
 
 def prepare_run(context: Context, workload: Workload,
@@ -52,18 +52,28 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
     if context.store:
         asked = [bound.query for bound in plan.queries]
         context.store.record(plan.optimizer, asked, plan.stages, plan.explain)
+    if incremental:
+        return run_from_kept(plan, target, tell)
     observer = SizeObserver() if context.store and target is not None else None
-    watch = observer or leave_unobserved
-    parts, read = from_kept(plan, watch, tell) if incremental else (build_parts(plan.stages, context.slices, watch), ())
-    access = None if incremental else RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
+    parts = build_parts(plan.stages, context.slices, observer or leave_unobserved)
+    access = RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
     report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell, access)
     if observer and context.store:
         keep_run_sizes(context.store, observer)
-    return Results(parts.values(), report, read, context.checker.settings.pinned())
+    return Results(parts.values(), report, (), context.checker.settings.pinned())
 
 
-def from_kept(plan: Plan, watch: Watching, tell: Progress) -> tuple[Parts, tuple[dict, ...]]:
-    """The parts of a plan over kept slices and new files, and what was read of each source."""
+def run_from_kept(plan: Plan, target: AnswerSink | None, tell: Progress) -> Results:
+    """The results of a plan over kept slices, which are brought up to date first; then so is what lies in a sink."""
+    context, graph = plan.context, plan.stages
+    reader = bring_up(plan, tell)
+    parts = kept_parts(context.spark, graph, reader)
+    report = () if target is None else refresh_results(context.spark, graph, reader, parts, target, tell)
+    return Results(parts.values(), report, reader.report, context.checker.settings.pinned())
+
+
+def bring_up(plan: Plan, tell: Progress) -> SliceReader:
+    """The kept slices of a plan, with those of files that are new."""
     context = plan.context
     catalog = require_incremental(context, plan.workload)
     require_workers(context.spark)
@@ -72,7 +82,8 @@ def from_kept(plan: Plan, watch: Watching, tell: Progress) -> tuple[Parts, tuple
     found = {name: snapshot_of(context.spark, name, files[name], frames[name].schema) for name in names}
     with translate_errors():
         reader = SliceReader(context.spark, catalog, found, lambda text: tell(0, 1, text))
-        return build_parts(plan.stages, reader.slices, watch), reader.report
+        reader.bring_up(plan.stages)
+    return reader
 
 
 def keep_run_sizes(store: Store, observer: SizeObserver) -> None:

@@ -118,6 +118,21 @@ def test_slices_that_an_older_catalog_kept_are_swept(tmp_path, monkeypatch):
         assert take_slice_cache(new, "f", (), wider=False).generations == ()
 
 
+def test_slices_of_an_older_catalog_are_of_an_epoch_of_their_own(tmp_path, monkeypatch):
+    """Nobody can say what was added to them, so answers elsewhere are made anew once."""
+    path = tmp_path / "catalog.db"
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "MIGRATIONS", MIGRATIONS[:4])
+        patched.setattr(database, "VERSION", 4)
+        with open_catalog(path) as old:
+            for mark in "ab":
+                old.change("INSERT INTO slice_caches (fingerprint, columns, used) VALUES (?, '[]', 9e9)", (mark,))
+            old.change("INSERT INTO generations (id, slice_cache, state, since) VALUES ('g', 1, 'live', 9e9)")
+    with open_catalog(path) as new:
+        a, b = (take_slice_cache(new, mark, (), wider=False) for mark in "ab")
+        assert a.ids == ("g",) and len(a.epoch) == 32 and a.epoch != b.epoch and a.version == 0
+
+
 def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):
     path = tmp_path / "catalog.db"
     open_catalog(path).close()

@@ -13,11 +13,14 @@ from weft.catalog.slice_caches import (
     File,
     Generation,
     begin_generation,
-    commit_generation,
+    commit_anew,
+    commit_increment,
+    commit_merged,
     covered_files,
     expired_generations,
     forget_generation,
     known_columns,
+    spans_since,
     take_slice_cache,
 )
 
@@ -30,9 +33,15 @@ def catalog(tmp_path):
         yield opened
 
 
-def fill(catalog, cache, *files, replaced=()):
-    name = begin_generation(catalog, cache)
-    return commit_generation(catalog, cache, Generation(name, 100), files, replaced)
+def fill(catalog, cache, *files, spans=((0, 1),)):
+    new = Generation(begin_generation(catalog, cache), 100)
+    if not cache.generations:
+        return commit_anew(catalog, cache, new, files)
+    return commit_increment(catalog, cache, new, files, spans)
+
+
+def merge(catalog, cache, *generations):
+    return commit_merged(catalog, cache, Generation(begin_generation(catalog, cache), 100), generations)
 
 
 def cache(catalog, *columns, wider=False):
@@ -58,9 +67,54 @@ def test_replaced_generations_count_no_longer(catalog):
     fill(catalog, cache(catalog), ONE)
     fill(catalog, cache(catalog), TWO)
     both = cache(catalog)
-    assert fill(catalog, both, ONE, TWO, replaced=both.ids)
+    assert merge(catalog, both, *both.generations)
     assert len(cache(catalog).generations) == 1 and set(covered_files(catalog, cache(catalog))) == {ONE.path, TWO.path}
     assert set(both.ids) < known_columns(catalog)
+    assert commit_anew(catalog, cache(catalog), Generation(begin_generation(catalog, both), 1), [TWO])
+    assert set(covered_files(catalog, cache(catalog))) == {TWO.path}
+
+
+def test_what_came_since_a_version_is_told(catalog):
+    fill(catalog, cache(catalog), ONE)
+    first = cache(catalog)
+    assert (first.epoch, first.version) == (first.ids[0], 0) and spans_since(catalog, first, first.epoch, 0) == ()
+    for number in range(1, 4):
+        fill(catalog, cache(catalog), File(f"file:/{number}", 1, 1), spans=((number * 10, number * 10 + 1),))
+    last = cache(catalog)
+    assert last.version == 3 and last.epoch == first.epoch
+    assert spans_since(catalog, last, first.epoch, 1) == ((20, 21), (30, 31))
+    assert spans_since(catalog, last, first.epoch, 3) == () and spans_since(catalog, last, first.epoch, 4) is None
+    assert spans_since(catalog, last, "another", 1) is None
+
+
+def test_joining_generations_changes_no_version(catalog):
+    for number in range(4):
+        fill(catalog, cache(catalog), File(f"file:/{number}", 1, 1), spans=((number, number + 1),))
+    before = cache(catalog)
+    joined = merge(catalog, before, *before.generations[2:])
+    assert joined == cache(catalog) and (joined.epoch, joined.version) == (before.epoch, 3)
+    assert [(g.first, g.last) for g in joined.generations] == [(0, 0), (1, 1), (2, 3)]
+    assert spans_since(catalog, joined, joined.epoch, 0) == ((1, 4),)
+    assert set(covered_files(catalog, joined)) == {f"file:/{number}" for number in range(4)}
+
+
+def test_a_cache_that_is_made_anew_begins_another_epoch(catalog):
+    for number in range(3):
+        fill(catalog, cache(catalog), File(f"file:/{number}", 1, 1))
+    before = cache(catalog)
+    commit_anew(catalog, before, Generation(begin_generation(catalog, before), 1), [TWO])
+    after = cache(catalog)
+    assert after.version == 0 and after.epoch != before.epoch
+    assert spans_since(catalog, after, before.epoch, 0) is None
+    assert catalog.rows("SELECT count(*) FROM increments") == [(0,)]
+
+
+def test_what_came_too_long_ago_is_forgotten(catalog, monkeypatch):
+    monkeypatch.setattr(kept, "INCREMENTS", 2)
+    for number in range(5):
+        fill(catalog, cache(catalog), File(f"file:/{number}", 1, 1))
+    now = cache(catalog)
+    assert spans_since(catalog, now, now.epoch, 1) is None and spans_since(catalog, now, now.epoch, 2) == ((0, 1),)
 
 
 def test_a_wider_shelf_serves_only_where_it_has_slices(catalog):
@@ -78,7 +132,7 @@ def test_what_nobody_needs_is_told_after_a_while(catalog, monkeypatch):
     abandoned = begin_generation(catalog, cache(catalog))
     fill(catalog, cache(catalog), ONE)
     (old,) = cache(catalog).ids
-    fill(catalog, cache(catalog), ONE, TWO, replaced=[old])
+    commit_anew(catalog, cache(catalog), Generation(begin_generation(catalog, cache(catalog)), 1), [ONE, TWO])
     assert expired_generations(catalog) == []
     now = time.time()
     monkeypatch.setattr(kept, "time", lambda: now + kept.LEASE + 60)
@@ -96,7 +150,7 @@ def test_a_generation_that_was_swept_meanwhile_cannot_be_committed(catalog):
     mine = cache(catalog)
     name = begin_generation(catalog, mine)
     forget_generation(catalog, [name])
-    assert not commit_generation(catalog, mine, Generation(name, 1), [ONE], ())
+    assert not commit_anew(catalog, mine, Generation(name, 1), [ONE])
 
 
 def test_a_sweep_takes_folders_that_nobody_knows_and_leaves_those_in_use(catalog, tmp_path, monkeypatch):

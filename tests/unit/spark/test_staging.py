@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -10,6 +11,7 @@ from pyarrow import fs
 from weft.errors import RunError
 from weft.io import files as moving
 from weft.spark.batch.run import QUERY
+from weft.spark.write import staging as staging_module
 from weft.spark.write.owned import MARK, mark_result
 from weft.spark.write.staging import Staging, locked, recover, staged
 
@@ -186,3 +188,62 @@ def test_folders_of_an_older_version_are_left_alone(tmp_path):
     left.mkdir(parents=True)
     recover(LOCAL, str(tmp_path))
     assert left.exists() and MARK not in os.listdir(left)
+
+
+def test_a_kill_while_folders_are_swapped_leaves_old_or_new_results(tmp_path, monkeypatch):
+    """Where folders can be swapped a reader finds one of them at any moment, and what lay there is not lost."""
+    for step in range(30):
+        root, left = tmp_path / str(step), [step]
+        for query in ("a", "b"):
+            result(root / query, query, "old")
+
+        def counted(real, left=left, root=root):
+            def call(*args, **more):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+                made = real(*args, **more)
+                assert texts(root / "a") in (["old"] * 2, ["new"] * 2)
+                return made
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in ("move_folder", "exchange_folders", "mark_result", "require_result"):
+                patch.setattr(f"weft.spark.write.staging.{name}", counted(getattr(staging_module, name)))
+            patch.setattr(Staging, "put_back", lambda *_: None)
+            patch.setattr(Staging, "remove", lambda *_: None)
+            patch.setattr(Staging, "delete", counted(Staging.delete))
+            try:
+                publish(LOCAL, root, ["a", "b"])
+                break
+            except Killed:
+                pass
+        recover(LOCAL, str(root))
+        assert all(texts(root / query) in (["old"] * 2, ["new"] * 2) for query in ("a", "b")), step
+        assert {path.name for path in root.iterdir()} == {"a", "b"}, step
+        publish(LOCAL, root, ["a", "b"])
+        assert texts(root / "a") == texts(root / "b") == ["new"] * 2
+    assert 8 < step < 30
+
+
+def test_what_was_swapped_comes_back_if_it_cannot_be_moved_aside(tmp_path, monkeypatch):
+    result(tmp_path / "a", "a", "old")
+
+    def fail(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("weft.spark.write.staging.move_folder", fail)
+    with pytest.raises(OSError, match="no space left"):
+        publish(LOCAL, tmp_path, ["a"])
+    assert texts(tmp_path / "a") == ["old"] * 2 and [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_folders_are_moved_one_by_one_where_they_cannot_be_swapped(tmp_path, monkeypatch):
+    result(tmp_path / "a", "a", "old")
+
+    def cannot(one, other):
+        raise OSError(errno.EINVAL, "not on this file system", one)
+
+    monkeypatch.setattr("weft.spark.write.staging.exchange_folders", cannot)
+    publish(LOCAL, tmp_path, ["a"])
+    assert texts(tmp_path / "a") == ["new"] * 2 and [path.name for path in tmp_path.iterdir()] == ["a"]

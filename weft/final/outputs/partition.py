@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,18 @@ from weft.aggregates.component import Component
 from weft.final.fold.dense import fold_dense
 from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
 from weft.final.memory import reuse_memory
+from weft.final.outputs.buckets import TimeBuckets
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import KeyTaker, key_takers
-from weft.final.project import AnswerColumns, AnswerValues, NeedsSpark, Projection, evaluate, valid_where
+from weft.final.project import (
+    AnswerColumns,
+    AnswerValues,
+    NeedsSpark,
+    Projection,
+    evaluate,
+    take_answers,
+    valid_where,
+)
 from weft.model.stages import FinalStage
 
 # What a partition says of each query: its name, the file with its rows if one was written, how many rows; or why
@@ -36,13 +45,62 @@ class WorkerProjection:
     schema: pa.Schema
 
 
+# What puts the rows of a projection over some answers into files, for the queries that want them.
+AddRows = Callable[[QueryFiles, WorkerProjection, AnswerColumns, Sequence[str]], None]
+
+
 def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
                       batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the output rows of one partition, or only count them where there is no target; then say what was done."""
-    reuse_memory()
+    def add_rows(files: QueryFiles, each: WorkerProjection, answers: AnswerColumns, asked: Sequence[str]) -> None:
+        rows = output_rows(each, answers)
+        for name in asked:
+            files.add(name, rows)
+
     columns = receive_columns(batches)
-    if not columns:
-        return
+    if columns:
+        yield project_columns(stage, projections, target, columns, add_rows)
+
+
+def project_buckets(stage: FinalStage, projections: Sequence[WorkerProjection], buckets: Mapping[str, TimeBuckets],
+                    target: FileFormat | None, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the output rows of one partition to files of a bucket of time each; then say what was done."""
+    columns = receive_columns(batches)
+    if columns:
+        yield project_columns(stage, projections, target, columns, adding_to_buckets(buckets))
+
+
+def adding_to_buckets(buckets: Mapping[str, TimeBuckets]) -> AddRows:
+    """What puts rows into the files of the buckets that are made; windows that end in others may lack slices, and
+    nobody looks at them."""
+    def add_rows(files: QueryFiles, each: WorkerProjection, answers: AnswerColumns, asked: Sequence[str]) -> None:
+        alike: dict[tuple, list[str]] = {}
+        for name in asked:
+            alike.setdefault((buckets[name].length, buckets[name].made), []).append(name)
+        for (length, made), names in alike.items():
+            for bucket, places in split_by_end(answers, length, made):
+                rows = output_rows(each, take_answers(answers, places))
+                for name in names:
+                    files.add(name, rows, bucket)
+
+    return add_rows
+
+
+def split_by_end(answers: AnswerColumns, length: int,
+                 made: Sequence[int] | None) -> Iterator[tuple[int, np.ndarray]]:
+    """The places of the answers whose windows end in each bucket, of those that are made."""
+    assert answers.start is not None
+    bucket = (answers.start + answers.range) // length
+    for number in np.unique(bucket) if made is None else made:
+        places = np.flatnonzero(bucket == number)
+        if len(places):
+            yield int(number), places
+
+
+def project_columns(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
+                    columns: Sequence[pa.Array], add_rows: AddRows) -> pa.RecordBatch:
+    """Fold slices and let `add_rows` put the rows of every projection into files; what was done, as a batch."""
+    reuse_memory()
     takers = key_takers(columns[: stage.keys])
     failed: dict[int, str] = {}
     with QueryFiles(target) as files:
@@ -51,13 +109,10 @@ def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection]
                 asked = each.queries.get((folded.predicate or 0, folded.answers.window), ())
                 if asked and i not in failed:
                     try:
-                        rows = output_rows(stage, each, folded, takers)
+                        add_rows(files, each, answer_columns(stage, each, folded, takers), asked)
                     except NeedsSpark as reason:
                         failed[i] = str(reason)
-                        continue
-                    for name in asked:
-                        files.add(name, rows)
-    yield report(projections, failed, files.done)
+    return report(projections, failed, files.done)
 
 
 def report(projections: Sequence[WorkerProjection], failed: Mapping[int, str],
@@ -72,10 +127,9 @@ def report(projections: Sequence[WorkerProjection], failed: Mapping[int, str],
     return pa.record_batch([pa.array(c, kind) for c, kind in zip(columns, REPORT.types, strict=True)], schema=REPORT)
 
 
-def output_rows(stage: FinalStage, each: WorkerProjection, folded: FoldedWindow,
-                takers: Sequence[KeyTaker]) -> pa.RecordBatch:
-    """The output rows of a projection over the answers of a window."""
-    arrays = evaluate(each.projection, answer_columns(stage, each, folded, takers))
+def output_rows(each: WorkerProjection, answers: AnswerColumns) -> pa.RecordBatch:
+    """The output rows of a projection over answers."""
+    arrays = evaluate(each.projection, answers)
     for array, field in zip(arrays, each.schema, strict=True):
         found = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if found != field.type:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from weft.final.fold.partition import Folding, fold_windows
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import key_takers
-from weft.final.outputs.partition import WorkerProjection, output_rows
+from weft.final.outputs.partition import WorkerProjection, answer_columns, output_rows
 from weft.final.project import NeedsSpark
 from weft.model.stages import FinalStage
 
@@ -45,7 +45,7 @@ def make_rows(final: FinalStage, projection: WorkerProjection, format: FileForma
             for folded in fold_windows(final, columns, folding):
                 window, predicate = folded.answers.window, folded.predicate or 0
                 counts[window, predicate] += int(folded.answers.offsets[-1])
-                rows = output_rows(final, projection, folded, takers)
+                rows = output_rows(projection, answer_columns(final, projection, folded, takers))
                 for name in projection.queries[predicate, window]:
                     files.add(name, rows)
     except NeedsSpark:

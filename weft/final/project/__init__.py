@@ -8,7 +8,8 @@ it raises `NeedsSpark`, and the answers are Spark's to project.
 from __future__ import annotations
 
 from weft.final.project.evaluate import evaluate
-from weft.final.project.projection import AnswerColumns, AnswerValues, Projection, Take, valid_where
+from weft.final.project.projection import AnswerColumns, AnswerValues, Projection, Take, take_answers, valid_where
 from weft.final.project.vector import NeedsSpark
 
-__all__ = ["AnswerColumns", "AnswerValues", "NeedsSpark", "Projection", "Take", "evaluate", "valid_where"]
+__all__ = ["AnswerColumns", "AnswerValues", "NeedsSpark", "Projection", "Take", "evaluate", "take_answers",
+           "valid_where"]

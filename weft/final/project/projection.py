@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,22 @@ class AnswerColumns:
     keys: Sequence[Take] = ()
     start: np.ndarray | None = None
     range: int | np.ndarray = 0
+
+
+def take_answers(answers: AnswerColumns, places: np.ndarray) -> AnswerColumns:
+    """The answers at some places alone."""
+    values = {name: AnswerValues(found.take(pa.array(places)) if isinstance(found, pa.Array) else found[places],
+                                 None if valid is None else valid[places])
+              for name, (found, valid) in answers.values.items()}
+    keys = [partial(take_key, key, places) for key in answers.keys]
+    start = None if answers.start is None else answers.start[places]
+    long = answers.range if isinstance(answers.range, int) else answers.range[places]
+    return AnswerColumns(len(places), values, keys, start, long)
+
+
+def take_key(key: Take, places: np.ndarray, rows: np.ndarray | None) -> pa.Array:
+    """The keys of answers by their places among some."""
+    return key(places if rows is None else places[rows])
 
 
 def valid_where(marks: np.ndarray | None) -> np.ndarray | None:

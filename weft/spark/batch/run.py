@@ -33,15 +33,20 @@ class TreeAnswers:
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """An answer stage and the slices it reads; `above` are the slices that these are derived from, one by one. Of a
-    `tree` it reads the answers that are folded for all of its projections."""
+    """An answer stage and what gives the slices it reads, always the same frame; `above` are the slices that these are
+    derived from, one by one. Of a `tree` it reads the answers that are folded for all of its projections."""
 
-    slices: DataFrame
+    read: Callable[[], DataFrame]
     partial: PartialStage
     final: FinalStage
     stage: AnswerStage
     above: tuple[DataFrame, ...] = ()
     tree: TreeAnswers | None = None
+
+    @property
+    def slices(self) -> DataFrame:
+        """The slices it reads."""
+        return self.read()
 
     def only(self, asked: AskedQuery) -> AnswerPart:
         """The part that answers one query alone."""
@@ -152,7 +157,7 @@ def build_part(graph: StageGraph, node: Node[AnswerStage], slices: Mapping[str, 
     read, final = graph.slices_of(node), graph[node.inputs[0]].stage
     assert isinstance(final, FinalStage)
     above = tuple(slices[other.id] for other in graph.above(read))
-    return AnswerPart(slices[read.id], read.stage, final, node.stage, above)
+    return AnswerPart(lambda: slices[read.id], read.stage, final, node.stage, above)
 
 
 def share_answers(graph: StageGraph, parts: Mapping[str, AnswerPart]) -> dict[str, AnswerPart]:

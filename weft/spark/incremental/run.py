@@ -6,12 +6,13 @@ Nothing counts before the catalog says so in one transaction: a run that is kill
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from weft.catalog.database import Catalog
 from weft.catalog.slice_caches import (
@@ -19,58 +20,62 @@ from weft.catalog.slice_caches import (
     Generation,
     SliceCache,
     begin_generation,
-    commit_generation,
+    commit_anew,
+    commit_increment,
+    commit_merged,
     covered_files,
     forget_generation,
+    nearest_cache,
     take_slice_cache,
 )
 from weft.errors import RunError
 from weft.io.listing import listed_files, to_disk
-from weft.model.graph import Node
-from weft.model.stages import PartialStage
+from weft.model.graph import Node, StageGraph
+from weft.model.stages import DeriveStage, PartialStage
 from weft.spark.incremental.fingerprint import answer_settings, fingerprint, own_functions, refuse_own_functions
+from weft.spark.incremental.kept_slices import (
+    Filling,
+    KeptSlices,
+    generations_after,
+    is_damaged,
+    join_last,
+    why_derived_anew,
+)
+from weft.spark.incremental.report import SourceReport
 from weft.spark.incremental.slice_cache import (
+    EXACT,
     caching_stage,
+    group_names,
     merge_slices,
     read_slices,
     remove,
-    select_slices,
-    size_of,
+    schema_of,
+    starts_in,
     sweep,
     write_slices,
 )
 from weft.spark.incremental.snapshot import Snapshot
-from weft.spark.stages.partial import run_partial
+from weft.spark.incremental.widen import split_columns, widen
+from weft.spark.session.jobs import run_jobs
+from weft.spark.session.session import temporary_settings
+from weft.spark.stages.partial import derive_slices, run_partial
 
 Say = Callable[[str], None]
-MOST = 8  # generations of a cache; more are made one
+MOST = 8  # generations of a cache; of more the small ones are made one
+SMALL = 1 << 23  # bytes that one task reads sooner than several bring together
 TRIES = 5  # before a run gives up on a cache that others keep changing
 
 
-@dataclass
-class SourceReport:
-    """What a run read of a source: for the report."""
-
-    files: int
-    new: int = 0
-    seconds: float = 0.0
-    anew: list[str] = field(default_factory=list)
-
-    def to_dict(self, source: str) -> dict:
-        """The line of the report."""
-        why = "; ".join(dict.fromkeys(self.anew)) or None
-        return {"source": source, "files": self.files, "new_files": self.new, "seconds": round(self.seconds, 3),
-                "anew": why}
-
-
 class SliceReader:
-    """Gives the slices of partial stages for one run, from what is kept and from files that are new since."""
+    """Brings the kept slices of stages up to date for one run, and gives them."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot], say: Say):
-        self._spark, self._catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
+        self._spark, self.catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
         self._sources, self._say = sources, say
-        self._settings, self._own = answer_settings(spark), own_functions(spark)
+        looks: list[Callable[[], Any]] = [partial(answer_settings, spark), partial(own_functions, spark)]
+        self._settings, self._own = run_jobs(spark, looks)
         self._readings = {name: SourceReport(len(found.files)) for name, found in sources.items()}
+        self._kept: dict[str, KeptSlices] = {}
         sweep(catalog, self._folder)
 
     @property
@@ -78,54 +83,154 @@ class SliceReader:
         """Per source: files, new files, seconds, and why it was read anew, if it was."""
         return tuple(reading.to_dict(name) for name, reading in self._readings.items())
 
-    def slices(self, node: Node[PartialStage]) -> DataFrame:
-        """The slices of a stage over all files that the source has."""
-        stage = node.stage
-        refuse_own_functions(stage, self._own)
-        began = time.perf_counter()
+    def __getitem__(self, id: str) -> KeptSlices:
+        return self._kept[id]
+
+    def bring_up(self, graph: StageGraph) -> None:
+        """Bring the slices of all stages up to date: those of rows side by side, then those derived from them."""
+        for node in graph.roots:
+            refuse_own_functions(node.stage, self._own)
+        with temporary_settings(self._spark, EXACT):
+            waiting: Sequence[Node[PartialStage]] = graph.slices
+            while waiting:
+                ready = [node for node in waiting if not isinstance(node.stage, DeriveStage)
+                         or node.inputs[0] in self._kept]
+                self._fill_all(ready)
+                waiting = [node for node in waiting if node.id not in self._kept]
+            self._join_all()
+
+    def _fill_all(self, nodes: Sequence[Node[PartialStage]]) -> None:
+        """Bring the slices of some nodes up to date, side by side; what has the same cache one after another."""
+        first: dict[int, Filling] = {}
+        for node in nodes:
+            filling = self._look(node)
+            if first.setdefault(filling.cache.id, filling) is filling:
+                self._tell(filling)
+        found = run_jobs(self._spark, [partial(self._brought_up, filling) for filling in first.values()])
+        done = {filling.node.id: kept for filling, kept in zip(first.values(), found, strict=True)}
+        self._kept |= done
+        if len(done) < len(nodes):
+            self._fill_all([node for node in nodes if node.id not in done])
+
+    def _tell(self, filling: Filling) -> None:
+        source, derived = filling.node.stage.source, isinstance(filling.stage, DeriveStage)
+        if filling.widened:
+            self._say(f"reading {len(filling.widened)} more columns of {source}")
+        elif filling.files and not derived:
+            self._say(f"reading {source} anew: {filling.anew}" if filling.anew
+                      else f"reading {len(filling.files)} new files of {source}")
+
+    def _brought_up(self, filling: Filling) -> KeptSlices:
+        """The slices of a node, after others have changed its cache too if need be."""
+        began, source = time.perf_counter(), filling.node.stage.source
         for _ in range(TRIES):
-            found = self._attempt(node)
-            if found is not None:
-                self._readings[stage.source].seconds += time.perf_counter() - began
-                return found
-        raise RunError(f"other runs keep changing what is kept of source '{stage.source}': run again after them.")
+            cache = self._attempt(filling)
+            if cache is not None:
+                self._readings[source].took(began, time.perf_counter())
+                return self._opened(filling, cache)
+            filling = self._look(filling.node)
+        raise RunError(f"other runs keep changing what is kept of source '{source}': run again after them.")
 
-    def _attempt(self, node: Node[PartialStage], wider: bool = True) -> DataFrame | None:
-        """The slices, or None where another process has changed the cache meanwhile."""
-        stage, snapshot = node.stage, self._sources[node.stage.source]
-        mark = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
-        wanted = tuple(dict.fromkeys(column.sql for column in stage.columns))
-        cache = take_slice_cache(self._catalog, mark, wanted, wider)
-        whole = caching_stage(stage, cache.columns)
+    def _attempt(self, filling: Filling) -> SliceCache | None:
+        """The cache with all slices, or None where another process has changed it meanwhile."""
         try:
-            filled = self._filled(cache, whole, snapshot)
+            return self._filled(filling)
         except PySparkException:
-            if len(cache.columns) == len(wanted):
+            if not filling.wider and not filling.widened:
                 raise
-            return self._attempt(node, wider=False)  # the error may be one of a column that nobody asks for now
-        if filled is None:
-            return None
-        schema = run_partial(snapshot.frame, whole).schema
-        if len(filled.generations) > MOST:
-            filled = self._compacted(filled, whole, schema)
-        return select_slices(self._read(filled, schema), stage)
+        # The error may be one of a column that nobody asks for now.
+        return self._filled(self._look(filling.node, wider=False))
 
-    def _filled(self, cache: SliceCache, stage: PartialStage, snapshot: Snapshot) -> SliceCache | None:
-        """The cache with slices of every file of the source; None where others have changed it meanwhile."""
-        have = covered_files(self._catalog, cache)
+    def _look(self, node: Node[PartialStage], wider: bool = True) -> Filling:
+        """What brings the cache of a node up to date."""
+        snapshot, derived = self._sources[node.stage.source], isinstance(node.stage, DeriveStage)
+        meaning = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
+        wanted = tuple(dict.fromkeys(column.sql for column in node.stage.columns))
+        cache = take_slice_cache(self.catalog, meaning, wanted, wider and not derived)
+        whole = caching_stage(node.stage, cache.columns)
+        if derived:
+            return self._look_at_slices(node, whole, meaning, cache)
+        found = None if cache.generations or not wider else self._look_beside(node, whole, meaning, cache)
+        return found or self._look_at_files(node, whole, meaning, cache)
+
+    def _look_beside(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
+                     cache: SliceCache) -> Filling | None:
+        """What fills a new cache out of one that has some of its columns; None where there is none that serves."""
+        snapshot, base = self._sources[node.stage.source], nearest_cache(self.catalog, meaning, cache.columns)
+        split = None if base is None else split_columns(node.stage, base.columns)
+        if base is None or split is None:
+            return None
+        kept, lacking = split
+        have = covered_files(self.catalog, base)
+        if self._why_anew(base, have, snapshot):
+            return None
+
+        def make() -> DataFrame:
+            folders = [self._folder / name for name in base.ids]
+            names = [*group_names(kept), *(column.name for column in kept.columns)]
+            old = read_slices(self._spark, folders, schema_of(folders[0])).select(*names)
+            new = [file for path, file in snapshot.files.items() if path not in have]
+            if new:
+                old = old.unionByName(run_partial(snapshot.rows_of(new), kept))
+            return widen(old, kept, run_partial(snapshot.frame, lacking), lacking, cache.columns)
+
+        return Filling(node, whole, meaning, cache, list(snapshot.files.values()), "", make,
+                       tuple(column.sql for column in lacking.columns))
+
+    def _look_at_files(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
+                       cache: SliceCache) -> Filling:
+        """What brings a cache of a source's rows up to date."""
+        snapshot, have = self._sources[node.stage.source], covered_files(self.catalog, cache)
         anew = self._why_anew(cache, have, snapshot)
         new = [file for path, file in snapshot.files.items() if anew or path not in have]
-        if not new and not anew:
+        return Filling(node, whole, meaning, cache, new, anew,
+                       lambda: run_partial(in_one_task(snapshot.rows_of(new), (f.size for f in new)), whole))
+
+    def _look_at_slices(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
+                        cache: SliceCache) -> Filling:
+        """What brings a cache up to date that is derived from another one's slices."""
+        assert isinstance(whole, DeriveStage)
+        parent, have = self._kept[node.inputs[0]], list(covered_files(self.catalog, cache).values())
+        anew = why_derived_anew(cache, have, parent)
+        new = parent.cache.generations if anew else generations_after(parent.cache, max(f.size for f in have))
+        return Filling(node, whole, meaning, cache, [parent.mark] if new else [], anew, lambda: derive_slices(
+            in_one_task(parent.read(self._spark, new), (g.bytes for g in new)), whole))
+
+    def _filled(self, filling: Filling) -> SliceCache | None:
+        """The cache with slices of everything; None where others have changed it meanwhile."""
+        cache, files = filling.cache, filling.files
+        if not files and not filling.anew:
             return cache
-        self._say(f"reading {stage.source} anew: {anew}" if anew else f"reading {len(new)} new files of {stage.source}")
-        made = self._write(cache, run_partial(snapshot.rows_of(new), stage))
-        self._require_unchanged(stage.source, new, made)
-        if not self._commit(cache, made, new, cache.ids if anew else ()):
+        made = self._write(cache, filling.make())
+        derived = isinstance(filling.stage, DeriveStage)
+        if not derived:
+            self._require_unchanged(filling.stage.source, files, made)
+        if filling.anew or filling.widened:
+            done = commit_anew(self.catalog, cache, made, files)
+        else:
+            done = commit_increment(self.catalog, cache, made, files, starts_in(self._folder / made.id))
+        if done is None:  # others were first
+            self._discard(made.id)
             return None
-        reading = self._readings[stage.source]
-        reading.new = max(reading.new, len(new))
-        reading.anew += [anew] if anew else []
-        return replace(cache, generations=(*(() if anew else cache.generations), made))
+        self._put_down(filling, derived)
+        return done
+
+    def _put_down(self, filling: Filling, derived: bool) -> None:
+        """Put what was done into the report."""
+        reading, why = self._readings[filling.stage.source], [filling.anew] if filling.anew else []
+        if derived:
+            reading.derived_anew += why
+        else:
+            reading.new = max(reading.new, len(filling.files))
+            reading.anew += why
+            reading.widened += filling.widened
+
+    def _opened(self, filling: Filling, cache: SliceCache) -> KeptSlices:
+        """The slices of a cache that is up to date."""
+        if isinstance(filling.stage, DeriveStage):
+            self._readings[filling.stage.source].derived += 1
+        return KeptSlices(filling.node.stage, filling.meaning, cache, self._folder,
+                          schema_of(self._folder / cache.ids[0]))
 
     def _why_anew(self, cache: SliceCache, have: Mapping[str, File], snapshot: Snapshot) -> str:
         """Why nothing that is kept can be used; empty where it can."""
@@ -136,24 +241,36 @@ class SliceReader:
                 return f"{path} is gone"
             if snapshot.files[path] != file:
                 return f"{path} has changed"
-        whole = all(size_of(self._folder / g.id) == g.bytes for g in cache.generations)
-        return "" if whole else "what was kept of it is damaged"
+        return "what was kept of it is damaged" if is_damaged(cache, self._folder) else ""
 
-    def _compacted(self, cache: SliceCache, stage: PartialStage, schema: StructType) -> SliceCache:
-        """The cache with one generation for all; slices of a key and start are merged where Spark can."""
-        self._say(f"joining {len(cache.generations)} sets of kept slices of {stage.source}")
-        rows = self._read(cache, schema)
+    def _join_all(self) -> None:
+        """Make one of the small generations of caches that have many."""
+        many = [kept for kept in self._kept.values() if join_last(kept.cache.generations, MOST)]
+        caches = {kept.cache.id: kept for kept in many}
+        for source in dict.fromkeys(kept.stage.source for kept in many):
+            self._say(f"joining sets of kept slices of {source}")
+        joined = dict(zip(caches, run_jobs(self._spark, [partial(self._joined, kept) for kept in caches.values()]),
+                          strict=True))
+        self._kept |= {id: replace(kept, cache=joined[kept.cache.id]) for id, kept in self._kept.items()
+                       if kept.cache.id in joined}
+
+    def _joined(self, kept: KeptSlices) -> SliceCache:
+        """The cache with one generation for its small ones; slices of a key and start are merged where Spark can."""
+        cache = kept.cache
+        last = cache.generations[-join_last(cache.generations, MOST):]
+        rows = read_slices(self._spark, [self._folder / g.id for g in last], kept.schema)
         try:
-            made = self._write(cache, merge_slices(rows, stage))
+            made = self._write(cache, merge_slices(rows, caching_stage(kept.stage, cache.columns)))
         except PySparkException:  # a sum on the way may not fit its type though the total does: the worker can add it
             made = self._write(cache, rows)
-        if self._commit(cache, made, covered_files(self._catalog, cache).values(), cache.ids):
-            return replace(cache, generations=(made,))
-        return cache  # others were first, and what they replaced is there for a while
+        done = commit_merged(self.catalog, cache, made, last)
+        if done is None:  # others were first, and what they replaced is there for a while
+            self._discard(made.id)
+        return done or cache
 
     def _write(self, cache: SliceCache, rows: DataFrame) -> Generation:
         """Write slices as a generation that does not count yet."""
-        name = begin_generation(self._catalog, cache)
+        name = begin_generation(self.catalog, cache)
         try:
             write_slices(self._spark, rows, self._folder / name)
             return Generation(name, to_disk(self._folder / name))
@@ -174,16 +291,11 @@ class SliceReader:
                 raise RunError(f"file {file.path} of source '{source}' changed while it was read: run again when it is "
                                "complete.")
 
-    def _commit(self, cache: SliceCache, made: Generation, files: Iterable[File], replaced: Collection[str]) -> bool:
-        """Make a generation count; if others were first it goes away again."""
-        done = commit_generation(self._catalog, cache, made, files, replaced)
-        if not done:
-            self._discard(made.id)
-        return done
-
     def _discard(self, generation: str) -> None:
         remove(self._folder / generation)
-        forget_generation(self._catalog, [generation])
+        forget_generation(self.catalog, [generation])
 
-    def _read(self, cache: SliceCache, schema: StructType) -> DataFrame:
-        return read_slices(self._spark, [self._folder / name for name in cache.ids], schema)
+
+def in_one_task(rows: DataFrame, sizes: Iterable[int]) -> DataFrame:
+    """Rows of small files in one partition, which Spark aggregates without a shuffle."""
+    return rows.coalesce(1) if sum(sizes) <= SMALL else rows

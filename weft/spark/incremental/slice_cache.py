@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +21,7 @@ from weft.catalog.database import Catalog
 from weft.catalog.slice_caches import LEASE, expired_generations, forget_generation, known_columns
 from weft.errors import RunError
 from weft.model.graph import digest
+from weft.model.spans import Spans, spans_over
 from weft.model.stages import Column, PartialStage
 from weft.spark.session.session import temporary_settings
 from weft.spark.stages.partial import SLICE
@@ -29,6 +32,9 @@ EXACT = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 STRICTLY = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false",
             "datetimeRebaseMode": "CORRECTED", "recursiveFileLookup": "false"}
 
+# Slices lie by time in groups of so many, so that who asks for a span of time reads few others.
+SMALL_GROUPS = {"parquet.block.row.count.limit": "50000"}
+SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 GENERATION = re.compile(r"[0-9a-f]{32}")
 
 
@@ -72,11 +78,23 @@ def write_slices(spark: SparkSession, rows: DataFrame, folder: Path) -> None:
     watch = Observation()
     counted = rows.observe(watch, F.count(F.lit(1)).alias("rows"))
     with temporary_settings(spark, EXACT):
-        counted.write.parquet(str(folder))
+        counted.sortWithinPartitions(SLICE).write.options(**SMALL_GROUPS).parquet(str(folder))
     sent, there = int(watch.get["rows"]), sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
     if sent != there:
         raise RunError(f"Spark wrote {sent:,} slices to the store, and {there:,} are in '{folder}': the store must lie "
                        "where all of Spark's machines read and write the same files.")
+
+
+def starts_in(folder: Path) -> Spans:
+    """Where in time the slices of a generation start."""
+    found = [pq.read_table(path, columns=[SLICE])[SLICE].to_numpy() for path in folder.rglob("*.parquet")]
+    return spans_over(np.unique(np.concatenate(found)).tolist())
+
+
+def schema_of(folder: Path) -> StructType:
+    """The columns of a generation, as Spark wrote them."""
+    metadata = pq.read_metadata(next(folder.rglob("*.parquet"))).metadata
+    return StructType.fromJson(json.loads(metadata[SCHEMA]))
 
 
 def read_slices(spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:

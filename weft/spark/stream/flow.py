@@ -68,7 +68,7 @@ class ExpectedPart:
 
     def arrived(self, batch: DataFrame) -> TriggerPart:
         """The part over the answers of one trigger."""
-        return TriggerPart(batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
+        return TriggerPart(lambda: batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
 
 
 @dataclass(frozen=True)

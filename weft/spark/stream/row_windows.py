@@ -75,7 +75,7 @@ class ExpectedCountedPart(ExpectedPart):
 
     def arrived(self, batch: DataFrame) -> CountedPart:
         """The part over the rows of one trigger."""
-        return CountedPart(batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
+        return CountedPart(lambda: batch, self.partial, self.final, self.stage, id=self.id, schema=self.schema)
 
 
 def build_row_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: int | None,

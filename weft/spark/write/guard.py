@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from pyarrow import fs
@@ -35,6 +36,11 @@ class Input:
     name: str
     path: str | None
     files: tuple[Location, ...]
+
+    @cached_property
+    def place(self) -> Location:
+        """Where the path leads."""
+        return location_of(self.path or "")
 
 
 def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource],
@@ -134,7 +140,7 @@ def require_apart(what: str, folder: str, inputs: Iterable[Input], others: Mappi
     place = location_of(folder)
     for source in inputs:
         if source.path is not None:
-            read = location_of(source.path)
+            read = source.place
             if is_at_or_above(place, read) or reads(read, place):
                 raise RunError(f"{what} '{folder}', which overlaps source '{source.name}' ('{source.path}'): choose "
                                "another folder.")

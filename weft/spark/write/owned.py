@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os.path import islink
 
 from pyarrow import fs
@@ -16,9 +16,12 @@ MARK = "_weft_result"
 LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def mark_result(files: fs.FileSystem, folder: str, query: str, run: str, names: Iterable[str]) -> None:
-    """Mark a folder as a query's result that a run wrote, with the names of its files."""
-    write_json(files, f"{folder}/{MARK}", {"query": query, "run": run, "files": sorted(names)})
+def mark_result(files: fs.FileSystem, folder: str, query: str, run: str, names: Iterable[str],
+                kept: Mapping | None = None) -> None:
+    """Mark a folder as a query's result that a run wrote, with the names of its files; `kept` is what is known of rows
+    of which some can be brought up to date without the others."""
+    more = {} if kept is None else {"kept": kept}
+    write_json(files, f"{folder}/{MARK}", {"query": query, "run": run, "files": sorted(names), **more})
 
 
 def mark_stream(files: fs.FileSystem, folder: str, query: str, stream: str) -> None:

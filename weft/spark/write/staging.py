@@ -1,22 +1,26 @@
 """Staging: where a run writes before anything is in place, so that a crash at any moment loses nothing.
 
 `old` holds what lay in a query's place before. Who is killed between two moves leaves it there, and the next run into
-the same sink puts it back.
+the same sink puts it back. Where folders can be swapped a place is never empty, and what lay there is moved to `old`
+afterwards: a staged folder with the mark of another run is such a one.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import IO
 from uuid import uuid4
 
 from pyarrow import fs
 
 from weft.io.files import holds_anything, list_entries, move_folder, path_exists
+from weft.io.folders import exchange_folders
 from weft.spark.batch.run import QUERY
 from weft.spark.write.owned import MARK, mark_result, read_mark, require_replaceable, require_result
 
@@ -25,6 +29,8 @@ try:
 except ImportError:  # not on Windows, where age decides as it does on remote file systems
     fcntl = None  # type: ignore[assignment]
 
+# What a system says that cannot swap folders.
+CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 PREFIX, LOCK = "_weft_staging_", "_weft_lock"
 # After so many seconds a folder whose owner cannot be asked is taken for left behind.
 LEASE = 86_400.0
@@ -58,17 +64,32 @@ class Staging:
 
     def written(self) -> dict[str, str]:
         """The folders of results that are not in place yet, by query."""
-        groups = [info.path for info in list_entries(self.files, self.folder) if info.base_name.isdigit()]
-        found = [info for group in groups for info in list_entries(self.files, group)]
-        return {info.base_name.removeprefix(f"{QUERY}="): info.path for info in found
-                if info.base_name.startswith(f"{QUERY}=")}
+        return {info.base_name.removeprefix(f"{QUERY}="): info.path for info in self.staged_folders()
+                if self.is_new(info.path)}
 
-    def publish(self, queries: Sequence[str]) -> None:
-        """Mark each query's folder and move it into place; if one move fails, all that lay there before comes back."""
+    def staged_folders(self) -> list[fs.FileInfo]:
+        """The folders of queries, each below a number."""
+        groups = [info.path for info in list_entries(self.files, self.folder) if info.base_name.isdigit()]
+        return [info for group in groups for info in list_entries(self.files, group)
+                if info.base_name.startswith(f"{QUERY}=")]
+
+    def swapped(self, query: str) -> str | None:
+        """Where what lay in a query's place is after it was swapped and before it was moved aside."""
+        return next((info.path for info in self.staged_folders() if info.base_name == f"{QUERY}={query}"
+                     and not self.is_new(info.path)), None)
+
+    def is_new(self, folder: str) -> bool:
+        """Whether a folder holds what this run wrote: one that was exchanged holds what lay in place before."""
+        return read_mark(self.files, folder).get("run") in (None, self.run)
+
+    def publish(self, queries: Sequence[str], kept: Mapping[str, Mapping] = MappingProxyType({})) -> None:
+        """Mark each query's folder and put it in place; if one cannot be, all that lay there before comes back.
+
+        `kept` is what the marks of some say of their rows."""
         written = self.written()
         for query in queries:
             names = [info.base_name for info in list_entries(self.files, written[query])]
-            mark_result(self.files, written[query], query, self.run, names)
+            mark_result(self.files, written[query], query, self.run, names, kept.get(query))
             require_replaceable(self.files, self.place(query), query)
         self.files.create_dir(f"{self.folder}/old", recursive=True)
         done: list[str] = []
@@ -83,13 +104,34 @@ class Staging:
 
     def replace(self, query: str, new: str) -> None:
         """Put new results in a query's place; what lay there is looked at again where nobody else can reach it."""
-        if holds_anything(self.files, self.place(query)):
+        if not holds_anything(self.files, self.place(query)):
+            move_folder(self.files, new, self.place(query), MARK)
+        elif self.exchange(query, new):  # a reader finds the old files or the new ones, at any moment
+            move_folder(self.files, new, self.old(query), MARK)
+            require_result(self.files, self.old(query), self.place(query), query)
+        else:
             move_folder(self.files, self.place(query), self.old(query), MARK, leaving=True)
             require_result(self.files, self.old(query), self.place(query), query)
-        move_folder(self.files, new, self.place(query), MARK)
+            move_folder(self.files, new, self.place(query), MARK)
+
+    def exchange(self, query: str, new: str) -> bool:
+        """Swap a query's folder with the new one, if the file system can."""
+        if self.files.type_name != "local":
+            return False
+        try:
+            exchange_folders(new, self.place(query))
+        except OSError as error:
+            if error.errno in CANNOT:
+                return False
+            raise
+        return True
 
     def put_back(self, query: str) -> None:
         """Make a query's place what it was before."""
+        swapped = self.swapped(query)
+        if swapped and read_mark(self.files, self.place(query)).get("run") == self.run:
+            exchange_folders(swapped, self.place(query))
+            return
         if read_mark(self.files, self.place(query)).get("run") == self.run:
             self.files.delete_dir(self.place(query))
         if path_exists(self.files, self.old(query)) and not self.is_taken(query):

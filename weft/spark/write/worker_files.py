@@ -66,7 +66,8 @@ def file_format(spark: SparkSession, folder: str, stages: Iterable[AnswerStage])
     """How workers write the queries of some answer stages below a folder."""
     plain = folder.replace("{", "{{").replace("}", "}}")  # the name of a query is filled in
     return FileFormat(f"{plain}/{QUERY}={{}}", codec(spark), times_written(spark) == INT96,
-                      tuple((asked.name, footer(spark, stage)) for stage in stages for asked in stage.queries))
+                      tuple((asked.name, told) for stage in stages for told in (footer(spark, stage),)
+                            for asked in stage.queries))
 
 
 def footer(spark: SparkSession, stage: AnswerStage) -> tuple[tuple[bytes, bytes], ...]:

@@ -189,15 +189,21 @@ def write_files(run: SinkRun, sink: FolderSink) -> PartAnswers:
     try:
         with staged(files, root) as staging:
             answers = run.in_spark(write_in_workers(run, files, staging))
-            with concurrent_writers(run.spark, len(answers) + 1):
-                for i, (names, rows) in enumerate(answers.together(), len(run.jobs)):
-                    target = f"{sink.path.rstrip('/')}/{staging.name}/{i}"
-                    file_writer(rows, sink.format).partitionBy(QUERY).save(target)
-                    write_empty(files, f"{staging.folder}/{i}", rows, names, f"{target}/{QUERY}=", sink.format)
+            write_spark_files(run.spark, answers, sink, staging, len(run.jobs))
             staging.publish(query_names(list(run.parts.values())))
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
     return answers
+
+
+def write_spark_files(spark: SparkSession, answers: PartAnswers, sink: FolderSink, staging: Staging,
+                      first: int) -> None:
+    """Let Spark write answers below the staging folder, each group in a folder of the next number."""
+    with concurrent_writers(spark, len(answers) + 1):
+        for i, (names, rows) in enumerate(answers.together(), first):
+            target = f"{sink.path.rstrip('/')}/{staging.name}/{i}"
+            file_writer(rows, sink.format).partitionBy(QUERY).save(target)
+            write_empty(staging.files, f"{staging.folder}/{i}", rows, names, f"{target}/{QUERY}=", sink.format)
 
 
 def write_in_workers(run: SinkRun, files: fs.FileSystem, staging: Staging) -> list[str]:

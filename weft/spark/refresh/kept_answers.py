@@ -1,0 +1,103 @@
+"""What a query's folder holds, by its mark: of which slices its rows are, in which buckets of time, in which files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from pyarrow import fs
+
+from weft.catalog.slice_caches import SliceCache
+from weft.final.outputs.files import bucket_of_file
+from weft.model.graph import digest
+from weft.model.stages import AnswerStage, AskedQuery, PartialStage
+from weft.spark.incremental.kept_slices import KeptSlices
+from weft.spark.write.owned import read_mark
+
+FORMAT = 1  # raise it when the same query comes to give other rows, so that kept ones are made anew
+# A query with more buckets than this gets longer ones: too many files make readers slow.
+MOST_BUCKETS = 128
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """The rows of a query that lie in its folder: what they mean, by which version of its slices, how long a bucket is,
+    and the size and time of each file. `run` is the run that wrote the folder."""
+
+    run: str
+    meaning: str
+    epoch: str
+    version: int
+    length: int
+    files: Mapping[str, tuple[int, int]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the mark keeps."""
+        return {"meaning": self.meaning, "epoch": self.epoch, "version": self.version, "length": self.length,
+                "files": {name: list(facts) for name, facts in self.files.items()}}
+
+    def is_ahead(self, cache: SliceCache) -> bool:
+        """Whether another run, which saw more files than this one, was here meanwhile: its rows stay."""
+        return self.epoch == cache.epoch and self.version > cache.version
+
+    @property
+    def buckets(self) -> dict[int, list[str]]:
+        """The files of each bucket."""
+        found: dict[int, list[str]] = {}
+        for name in self.files:
+            number = bucket_of_file(name)
+            if number is not None:
+                found.setdefault(number, []).append(name)
+        return found
+
+
+def read_answers(files: fs.FileSystem, folder: str) -> KeptAnswers | None:
+    """What a folder holds, None where nobody says."""
+    mark = read_mark(files, folder)
+    try:
+        kept = mark["kept"]
+        facts = {name: (int(size), int(modified)) for name, (size, modified) in kept["files"].items()}
+        return KeptAnswers(str(mark["run"]), str(kept["meaning"]), str(kept["epoch"]), int(kept["version"]),
+                           int(kept["length"]), facts)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def why_answers_anew(folder: str, kept: KeptAnswers | None, meaning: str) -> str:
+    """Why the rows in a folder cannot be brought up to date; empty where they can, as far as the folder says."""
+    if not os.path.isdir(folder):
+        return "there were no rows of it yet"
+    if kept is None:
+        return "its rows were not written in buckets of time"
+    if kept.meaning != meaning:
+        return "its rows are those of another query, plan or setting"
+    changed = next((name for name, facts in kept.files.items() if file_facts(f"{folder}/{name}") != facts), None)
+    if changed is not None:
+        return f"'{changed}' in its folder is gone or has changed"
+    return f"it has grown to {len(kept.buckets)} buckets of time" if len(kept.buckets) > MOST_BUCKETS else ""
+
+
+def file_facts(path: str) -> tuple[int, int] | None:
+    """The size and time of a file, None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def folder_facts(folder: str, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The size and time of files in a folder."""
+    found = {name: os.stat(f"{folder}/{name}") for name in names}
+    return {name: (facts.st_size, facts.st_mtime_ns) for name, facts in found.items()}
+
+
+def answers_meaning(slices: KeptSlices, stage: AnswerStage, partial: PartialStage, asked: AskedQuery,
+                    written: Iterable[Any]) -> str:
+    """A digest of all that decides the rows of a query: slices, window, predicate, projection, how it is written."""
+    components = [(c.monoid.name, c.columns, c.type, c.fields, c.parameters) for c in stage.components]
+    outputs = [astuple(output) for output in stage.outputs]
+    return digest(FORMAT, slices.meaning, astuple(asked.window), partial.predicates[asked.predicate], stage.calls,
+                  components, stage.having, outputs, stage.window, list(written))
