@@ -11,6 +11,7 @@ from weft.errors import CatalogError
 from weft.io.sinks import AnswerSink, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
+from weft.model.graph import StageGraph
 from weft.model.stages import ReadStage
 from weft.model.workload import Workload
 from weft.spark.batch.run import AnswerPart, Results, Watching, build_parts, leave_unobserved
@@ -43,34 +44,43 @@ def prepare_run(context: Context, workload: Workload,
     return target
 
 
-def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool) -> Results:
-    """The results of a plan, written where there is a sink; the store keeps what ran and how large it was."""
+def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool,
+                 workload: Workload) -> Results:
+    """The results of a plan's queries, or of a part of them, written where there is a sink; the store keeps the plan and
+    how large what ran was."""
     context, tell = plan.context, progress or report_nothing
+    stages = plan.stages if len(workload) == len(plan.workload) else plan.stages.narrow(names_of(workload))
     if incremental:
-        require_incremental(context, plan.workload)  # before anything of the run is kept
+        require_incremental(context, workload)  # before anything of the run is kept
     if context.store:
         asked = [bound.query for bound in plan.queries]
         context.store.record(plan.optimizer, asked, plan.stages, plan.explain)
     observer = SizeObserver() if context.store and target is not None else None
     watch = observer or leave_unobserved
-    parts, read = from_kept(plan, watch, tell) if incremental else (build_parts(plan.stages, context.slices, watch), ())
-    report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell)
+    parts, read = from_kept(context, stages, workload, watch, tell) if incremental else (
+        build_parts(stages, context.slices, watch), ())
+    report = () if target is None else write_results(context.spark, stages, parts, target, tell)
     if observer and context.store:
         keep_run_sizes(context.store, observer)
     return Results(parts.values(), report, read, context.checker.settings.pinned())
 
 
-def from_kept(plan: Plan, watch: Watching, tell: Progress) -> tuple[Parts, tuple[dict, ...]]:
-    """The parts of a plan over kept slices and new files, and what was read of each source."""
-    context = plan.context
-    catalog = require_incremental(context, plan.workload)
+def names_of(workload: Workload) -> list[str]:
+    """The names of queries."""
+    return [bound.query.name for bound in workload]
+
+
+def from_kept(context: Context, stages: StageGraph, workload: Workload, watch: Watching,
+              tell: Progress) -> tuple[Parts, tuple[dict, ...]]:
+    """The parts of stages over kept slices and new files, and what was read of each source."""
+    catalog = require_incremental(context, workload)
     require_workers(context.spark)
     files, frames = context.sources.files, context.sources.frames
-    names = [node.stage.source for node in plan.stages.of(ReadStage)]
+    names = [node.stage.source for node in stages.of(ReadStage)]
     found = {name: snapshot_of(context.spark, name, files[name], frames[name].schema) for name in names}
     with translate_errors():
         reader = SliceReader(context.spark, catalog, found, lambda text: tell(0, 1, text))
-        return build_parts(plan.stages, reader.slices, watch), reader.report
+        return build_parts(stages, reader.slices, watch), reader.report
 
 
 def keep_run_sizes(store: Store, observer: SizeObserver) -> None:
