@@ -2,7 +2,8 @@
 
     python bench/schedules.py [--real] [--quick]
 
-With --real the runner itself follows schedules on Spark (schedules_real.py). Else all of it is simulated, without Spark: the paper's partitions and policies by value, 200 random sets of four groups by
+With --real the runner itself follows schedules on Spark (schedules_real.py). Else all of it is simulated, without
+Spark: the paper's partitions and policies by value, 200 random sets of four groups by
 the paper's costs and 40 by Weft's, and the paper's groups at capacities from 4 to 30. Less than a minute.
 """
 

@@ -1,11 +1,11 @@
-"""The real runner of schedules: what hybrid saves over conservative, and what late-pending sharing executes under overload.
+"""The real runner of schedules: what hybrid saves over conservative, and what late-pending executes under overload.
 
     python bench/schedules.py --real [--quick]
 
-Files of trades keep coming while Weft's runner follows schedules on the machine's clock, with answers in Parquet. Bounds
-are seconds, so that a schedule repeats in 20 s. (a) Three groups of queries, bounds of 4, 5 and 10 s: after a
-warm-up, whose runs the prediction is fitted to, hybrid and conservative run in turn for two periods each. (b) Six groups, bounds such
-that each apart would need twice the time there is: what is executed, merged and apart.
+Files of trades keep coming while Weft's runner follows schedules on the machine's clock, with answers in Parquet.
+Bounds are seconds, so that a schedule repeats in 20 s. (a) Three groups of queries, bounds of 4, 5 and 10 s: after a
+warm-up, whose runs the prediction is fitted to, hybrid and conservative run in turn for two periods each. (b) Six
+groups, bounds such that each apart would need twice the time there is: what is executed, merged and apart.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ def loom_over(spark: Any, folder: Folder, bounds: Sequence[float], store: str) -
     for i, bound in enumerate(bounds):
         length, slide = SHAPES[i * len(SHAPES) // len(bounds)]
         for name, call in (("mean", "avg(price)"), ("range", "max(price) - min(price)")):
-            loom.query(f"g{i}_{name}", f"SELECT symbol, window.end AS at, {call} AS x FROM trades "
-                       f"GROUP BY symbol, window(ts, '{length}', '{slide}')", every=f"{round(bound * 1000)} milliseconds")
+            sql = (f"SELECT symbol, window.end AS at, {call} AS x FROM trades "
+                   f"GROUP BY symbol, window(ts, '{length}', '{slide}')")
+            loom.query(f"g{i}_{name}", sql, every=f"{round(bound * 1000)} milliseconds")
     return loom
 
 

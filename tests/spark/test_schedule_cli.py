@@ -1,4 +1,4 @@
-"""`weft schedule` in a project, for real: shown, run, refused to a second one, ended by a signal, killed and gone on."""
+"""`weft schedule` in a project, for real: shown, run, refused to a second one, ended by a signal, killed, gone on."""
 
 from __future__ import annotations
 

@@ -62,5 +62,5 @@ class World:
 
     def runner(self, **options) -> ScheduleRunner:
         """A runner, as in a new process."""
-        return ScheduleRunner(self.catalog, self.chosen, self.run, {name: "" for name in self.chosen.queries},
+        return ScheduleRunner(self.catalog, self.chosen, self.run, dict.fromkeys(self.chosen.queries, ""),
                               self.clock, RunnerOptions(**options))

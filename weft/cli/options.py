@@ -13,7 +13,7 @@ from weft.optimize.schedule import POLICIES
 from weft.slicing import PAIRS, SLICERS
 
 # What `weft catalog` shows.
-VIEWS = ("queries", "nodes", "expressions", "statistics", "plans")
+VIEWS = ("queries", "nodes", "expressions", "statistics", "plans", "runs")
 
 ProjectOption = Annotated[
     Path | None,

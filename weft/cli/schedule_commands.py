@@ -35,7 +35,8 @@ schedule = typer.Typer(invoke_without_command=True, subcommand_metavar="[run]")
 
 
 @schedule.callback(
-    epilog="Examples: weft schedule; weft schedule run --for 8h; weft schedule --groups 2m:9,3m:14,5m:29 --capacity 12; "
+    epilog="Examples: weft schedule; weft schedule run --for 8h; "
+    "weft schedule --groups 2m:9,3m:14,5m:29 --capacity 12; "
     "weft schedule --groups fast=30s:5+1,slow=1h:80+4 --overhead 3 --policy cyclic --json | jq '.policies[].runs'"
 )
 def show_schedule(

@@ -62,16 +62,16 @@ def load_here(folder: Path | None) -> Project:
     except ProjectError as error:
         if folder is not None or FILE not in str(error) or "there is no" not in str(error):
             raise
-        raise wrong("--groups", "there is no project here: give the groups to schedule: their bounds and costs, such as "
-                                "2m:9,3m:14,5m:29.") from error
+        raise wrong("--groups", "there is no project here: give the groups to schedule: their bounds and costs, such "
+                                "as 2m:9,3m:14,5m:29.") from error
 
 
 def required_store(project: Project, text: str | None) -> Path:
     """The store that slices, runs and the lease are kept in."""
     store = chosen_store(project, text)
     if store is None:
-        raise ProjectError(f"a schedule keeps its slices and runs in a store, and this project has none: take store = \"\" "
-                           f"out of {FILE}, or give a folder with --store.")
+        raise ProjectError("a schedule keeps its slices and runs in a store, and this project has none: take "
+                           f'store = "" out of {FILE}, or give a folder with --store.')
     return store
 
 

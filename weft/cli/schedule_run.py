@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from weft.catalog.database import FILE, open_catalog
 from weft.cli.choice import PlanOptions
 from weft.cli.commands import chosen_sink, keeping, sink_argument
 from weft.cli.forcing import chosen
@@ -27,6 +28,7 @@ from weft.cli.weaving import weave_all
 from weft.cli.windows import LENGTH, UNITS
 from weft.errors import PlanError
 from weft.runner.choice import known_by
+from weft.runner.lease import refuse_held
 from weft.runner.reading import SECOND, RunnerReading, ScheduledRun
 from weft.server.endpoint import HOST, serving
 
@@ -59,8 +61,9 @@ def run_schedule(output: CommandOutput, folder: Path | None, names: Sequence[str
     """Follows the schedule, tells every run, and ends when it is asked to."""
     length, policy = asked.micros, checked_policy(asked.policy)
     project = load_project(folder)
-    sink, store, made_with = chosen_sink(project, asked.sink), required_store(project, choice.store), chosen(
-        project, choice)
+    sink, store = chosen_sink(project, asked.sink), required_store(project, choice.store)
+    made_with = chosen(project, choice)
+    refuse_other_runner(store)
     with output.progress("starting Spark") as report:
         loom = weave_all(project, names, report).loom
     with keeping(loom, store), heard() as signals:
@@ -75,6 +78,13 @@ def run_schedule(output: CommandOutput, folder: Path | None, names: Sequence[str
             for run in runner.runs(until, asked.runs, asked.once):
                 tell(run)
     print(summary(runner.reading()), file=sys.stderr)
+
+
+def refuse_other_runner(store: Path) -> None:
+    """Raises where another runner has the store: before Spark starts, as that takes a while."""
+    if (store / FILE).exists():
+        with open_catalog(store / FILE) as catalog:
+            refuse_held(catalog)
 
 
 def read_length(text: str) -> int:
@@ -115,11 +125,12 @@ def endpoint(asked: RunRequest, read: Callable[[], RunnerReading]) -> Iterator[N
 def announce(runner: ScheduleRunner) -> None:
     """Says on stderr what has started."""
     made = runner.chosen
-    print(f"Running {counted(len(made.queries), 'query')} by {made.policy.name}, which needs {made.utilisation:.1%} of the "
-          f"time ({known_by(made)}); Ctrl-C or SIGTERM ends it after the running run.", file=sys.stderr)
+    print(f"Running {counted(len(made.queries), 'query')} by {made.policy.name}, which needs {made.utilisation:.1%} of "
+          f"the time ({known_by(made)}); Ctrl-C or SIGTERM ends it after the running run.", file=sys.stderr)
 
 
-def told(stdout: TextIO, spell: Callable[[ScheduledRun], str], runner: ScheduleRunner) -> Callable[[ScheduledRun], None]:
+def told(stdout: TextIO, spell: Callable[[ScheduledRun], str],
+         runner: ScheduleRunner) -> Callable[[ScheduledRun], None]:
     """What writes a line for each run; where nobody reads it any more the runner ends."""
     def tell(run: ScheduledRun) -> None:
         try:
@@ -156,5 +167,5 @@ def clock(micros: int) -> str:
 def summary(reading: RunnerReading) -> str:
     """What the runner did, as a sentence."""
     failed = f", {reading.failed_runs} of them with failures" if reading.failed_runs else ""
-    return (f"Ended after {counted(reading.runs, 'run')}{failed}; it was busy for {reading.utilisation:.0%} of the last "
-            "minutes. Started again it goes on from here.")
+    return (f"Ended after {counted(reading.runs, 'run')}{failed}; it was busy for {reading.utilisation:.0%} of the "
+            "last minutes. Started again it goes on from here.")

@@ -46,8 +46,8 @@ def prepare_run(context: Context, workload: Workload,
 
 def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool,
                  workload: Workload) -> Results:
-    """The results of a plan's queries, or of a part of them, written where there is a sink; the store keeps the plan and
-    how large what ran was."""
+    """The results of a plan's queries, or of a part of them, written where there is a sink; the store keeps the plan
+    and how large what ran was."""
     context, tell = plan.context, progress or report_nothing
     stages = plan.stages if len(workload) == len(plan.workload) else plan.stages.narrow(names_of(workload))
     if incremental:

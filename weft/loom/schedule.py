@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weft.loom.plan import Plan
 
 Target = str | Mapping[str, str] | Sink | AnswerSink
-# Stages' worth of time that a run takes however little it does: listing, slices, a fold, files put in place, the catalog.
+# Stages' worth of time that a run takes however little it does: listing, slices, a fold, files in place, the catalog.
 RUN_STAGES = 10
 LAST = 200  # earlier runs that costs are fitted to
 NANO = 1e-9
@@ -86,7 +86,7 @@ def rate_of(scan: Scan) -> float:
 
 def make_runner(plan: Plan, sink: Target, policy: str | None, clock: RunClock | None,
                 options: RunnerOptions) -> ScheduleRunner:
-    """The runner of a plan's queries; raises where a bound is below what any run takes, warns where it cannot be kept."""
+    """The runner of a plan's queries; raises where a bound is below what any run takes, warns where none keeps it."""
     catalog = require_incremental(plan.context, plan.workload)
     priced = price_groups(plan)
     chosen = choose_schedule(priced.groups, priced.problem, policy, priced.measured)

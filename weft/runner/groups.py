@@ -9,8 +9,8 @@ from weft.errors import PlanError
 from weft.model.query import Query
 
 NAMED = 6
-HOW = ('say how fresh answers must be: every="5 minutes" in Python, every = "5 minutes" under [queries] in weft.toml, or '
-       "/*+ EVERY('5 minutes') */ in the SQL")
+HOW = ('say how fresh answers must be: every="5 minutes" in Python, every = "5 minutes" under [queries] in weft.toml, '
+       "or /*+ EVERY('5 minutes') */ in the SQL")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class QueryGroup:
 
 
 def group_queries(queries: Iterable[Query]) -> tuple[QueryGroup, ...]:
-    """The groups of queries, the shortest bound first; raises where a query has no bound: nobody knows when it is due."""
+    """The groups of queries, the shortest bound first; raises where one has no bound: nobody knows when it is due."""
     found: dict[int, list[str]] = {}
     missing = []
     for query in queries:

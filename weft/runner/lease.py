@@ -38,19 +38,19 @@ class HeldLease:
     def __init__(self, catalog: Catalog, holder: Holder, times: LeaseTimes):
         self._catalog, self.holder, self._times = catalog, holder, times
         self._over = Event()
-        self._renewed = time.monotonic()
         self._lost = False
         self._thread = Thread(target=self._beat, name="weft-lease", daemon=True)
         self._thread.start()
 
     def require(self) -> None:
         """Raise where the lease is another's now, as after this process was suspended."""
-        stale = time.monotonic() - self._renewed > self._times.expires
-        if self._lost or (stale and not holds_lease(self._catalog, NAME, self.holder)):
+        with suppress(CatalogError):  # then the next beat tells
+            self._lost = self._lost or not holds_lease(self._catalog, NAME, self.holder)
+        if self._lost:
             found = find_lease(self._catalog, NAME)
             now = "nobody" if found is None else f"process {found.holder.process} on host '{found.holder.host}'"
-            raise RunError(f"this runner was away for too long and its lease of the store '{self._catalog.path.parent}' "
-                           f"went to {now}: it ends, and what it has written stays.")
+            raise RunError("this runner was away for too long and its lease of the store "
+                           f"'{self._catalog.path.parent}' went to {now}: it ends, and what it has written stays.")
 
     def close(self) -> None:
         """Give the lease back."""
@@ -65,7 +65,6 @@ class HeldLease:
                 if not renew_lease(self._catalog, NAME, self.holder):
                     self._lost = True
                     return
-                self._renewed = time.monotonic()
 
 
 @contextmanager
@@ -87,6 +86,13 @@ def take_lease(catalog: Catalog, times: LeaseTimes) -> Holder:
             raise held_by_another(catalog, find_lease(catalog, NAME) or found)
         if replace_lease(catalog, NAME, holder, found):
             return holder
+
+
+def refuse_held(catalog: Catalog, times: LeaseTimes = LeaseTimes()) -> None:
+    """Raise where another runner surely has the store: that is told before anything takes time."""
+    found = find_lease(catalog, NAME)
+    if found is not None and not is_gone(found.holder) and 0 <= time.time() - found.renewed <= times.expires:
+        raise held_by_another(catalog, found)
 
 
 def is_free(catalog: Catalog, found: Lease, times: LeaseTimes) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 from warnings import warn
@@ -48,8 +49,8 @@ class RunnerOptions:
     """How a runner runs: whether late queries join those that are due, how long what failed waits, and its lease."""
 
     merge: bool = True
-    back_off: BackOff = BackOff()
-    lease: LeaseTimes = LeaseTimes()
+    back_off: BackOff = field(default_factory=BackOff)
+    lease: LeaseTimes = field(default_factory=LeaseTimes)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class ScheduleRunner:
                  clock: RunClock | None = None, options: RunnerOptions = RunnerOptions()):
         self.chosen, self._catalog, self._run, self._meanings = chosen, catalog, run, meanings
         self._clock, self._options = clock or SystemClock(), options
-        self._rules = RunRules(chosen.timetable(), chosen.bounds, options.merge, options.back_off)
+        self._rules = RunRules(chosen.timetable(), chosen.bounds, options.merge, options.back_off, sys.maxsize)
         self._names = chosen.queries
         self._state: RunState = ()
         self._stopping = False
@@ -112,9 +113,7 @@ class ScheduleRunner:
         left = {g for g, known in enumerate(self._state) if known.due <= clock.now()} if once else None
         if clock.over() or count == 0 or left == set():
             return
-        made = 0
-        for done, state in follow(self._rules, self._state, clock, self._execute):
-            made += 1
+        for made, (done, state) in enumerate(follow(self._rules, self._state, clock, self._execute), 1):
             yield self._finish(done, state)
             left = None if left is None else left - set(done.members)
             if clock.over() or made == count or left == set():
@@ -175,11 +174,12 @@ class ScheduleRunner:
         states = [QueryState(name, self._meanings[name], known.due, known.started, known.failures,
                              run.failed.get(name, ""))
                   for name, known in ((self._names[g], self._state[g]) for g in done.members)]
+        kept = RecordedRun(run.at, run.seconds, run.queries, run.failed, run.new_files, steady)
         assert self._lease is not None
         self._lease.require()
         try:
             with self._catalog.changing():
-                keep_run(self._catalog, RecordedRun(run.at, run.seconds, run.queries, run.failed, run.new_files, steady))
+                keep_run(self._catalog, kept)
                 keep_states(self._catalog, states)
         except CatalogError as error:
             warn(CatalogWarning(f"The run is done, but the catalog does not know: {error}"), stacklevel=2)

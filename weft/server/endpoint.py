@@ -1,4 +1,4 @@
-"""The endpoint that tells monitoring of a stream or a runner: /metrics for Prometheus, /health for whoever restarts things."""
+"""The endpoint that tells monitoring of a stream or a runner: /metrics for Prometheus, /health for who restarts it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ METRICS = (
            of_runner(lambda r: r.recent[-1].seconds if r.recent else None)),
     Metric("weft_schedule_utilisation", "gauge", "The part of the last ten minutes in which something ran.",
            of_runner(lambda r: r.utilisation)),
-    Metric("weft_schedule_planned_utilisation", "gauge", "The part of the time in which something runs by the schedule.",
+    Metric("weft_schedule_planned_utilisation", "gauge", "The part of the time in which something should run.",
            of_runner(lambda r: r.planned)),
     Metric("weft_answer_age_seconds", "gauge", "Seconds since the run started that the query's answers are of.",
            of_queries(lambda one, now: one.age(now))),

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 
 from weft.cli.output import CommandOutput
 from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
-from weft.cli.view.bounds import bound_lines
 from weft.cli.view.base import length, size, speed, summary
+from weft.cli.view.bounds import bound_lines
 from weft.cli.view.live import busiest, frame, total_table
 from weft.cli.view.plain_lines import line
 from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, sum_triggers

@@ -1,4 +1,4 @@
-"""A process of its own that holds the lease of a store until it is told to end or killed: `python holder.py CATALOG BEAT`."""
+"""A process that holds the lease of a store until it is told to end or killed: `python holder.py CATALOG BEAT`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The runner on a clock of the test's own: it equals the simulation, goes on where it was, and lets no query hold up others."""
+"""The runner on a clock of the test's own: it equals the simulation, goes on where it was, no query holds up others."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -157,6 +158,24 @@ def test_two_failing_queries_of_many_are_both_found(catalog):
     assert set(second.failed) == bad and len(second.answered) == 30, "the second time it is not"
 
 
+def test_an_outage_is_one_run_when_it_is_over(catalog):
+    """Nothing can be read for ten minutes: few runs are tried, and then one has everything."""
+    chosen = chosen_for(problem_of([(2, 9)]), "conservative", 500)
+    tries = []
+
+    def fails(names):
+        tries.append(world.clock.moment)
+        return "the source cannot be read" if world.clock.moment < 10 * MINUTE else None
+
+    world = World(catalog, chosen, fails=fails)
+    with world.runner(back_off=BackOff(MINUTE, 4 * MINUTE)) as runner:
+        done = list(runner.runs(until=14 * MINUTE))
+    outage = [run for run in done if run.failed]
+    assert [run.at // MINUTE for run in outage] == [0, 1, 3, 7] and all(len(run.failed) == 500 for run in outage)
+    assert sum(at < 10 * MINUTE for at in tries) <= 3 + 3 * 41
+    assert [(run.at // MINUTE, len(run.answered)) for run in done[len(outage):]] == [(11, 500), (12, 500)]
+
+
 @pytest.mark.parametrize("jump", [-DAY, -HOURS, HOURS, DAY, 400 * DAY])
 def test_a_clock_that_is_set(catalog, jump):
     """Set back or forth while a runner waits, runs or is not there: no query waits longer than its bound."""
@@ -180,7 +199,7 @@ def test_a_clock_that_is_set(catalog, jump):
                 done = list(runner.runs(until=now + 20 * MINUTE))
         for name, bound in zip(world.chosen.queries, world.chosen.bounds, strict=True):
             times = [now, *(run.at for run in done if name in run.queries), now + 20 * MINUTE]
-            assert max(b - a for a, b in zip(times, times[1:], strict=False)) <= bound, (when, name)
+            assert max(b - a for a, b in pairwise(times)) <= bound, (when, name)
         assert len(done) <= 11
 
 

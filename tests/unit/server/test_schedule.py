@@ -13,7 +13,8 @@ from weft.server.schedule import METRICS, page
 
 NOW = 1_700_000_000 * SECOND
 WHEN = datetime(2024, 5, 1, tzinfo=UTC)
-RUN = ScheduledRun(NOW - 20 * SECOND, NOW - 15 * SECOND, 5.0, ("vwap",), {"bad": "no"}, {"vwap": 2.5}, 3, NOW, ("vwap",))
+RUN = ScheduledRun(NOW - 20 * SECOND, NOW - 15 * SECOND, 5.0, ("vwap",), {"bad": "no"}, {"vwap": 2.5}, 3, NOW,
+                   ("vwap",))
 READING = RunnerReading("hybrid", NOW - 50 * SECOND, NOW, True, (
     QueryReading("vwap", 10 * SECOND, NOW - 20 * SECOND, NOW, 0, 4, 0, 1),
     QueryReading("bad", 60 * SECOND, None, NOW, 2, 2, 2)), 6, 2, (RUN,), 0.25)

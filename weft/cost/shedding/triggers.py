@@ -38,8 +38,8 @@ class TriggerLoad:
 def measure_triggers(triggers: Sequence[tuple[float, float]], elapsed: float) -> TriggerLoad | None:
     """The load of triggers, each its seconds and rows, that came in so many seconds; None where they are too few.
 
-    A line through them, by least squares: what it says of no rows is fixed. Both are at least 0, and the fixed part is at
-    most what the shortest trigger took.
+    A line through them, by least squares: what it says of no rows is fixed. Both are at least 0, and the fixed part is
+    at most what the shortest trigger took.
     """
     if len(triggers) < FEWEST or elapsed <= 0:
         return None
