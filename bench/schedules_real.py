@@ -126,7 +126,8 @@ def saving(spark: Any, folder: Folder, options: argparse.Namespace) -> Record:
     loom = loom_over(spark, folder, BOUNDS, "store-a")
     say("(a) warming up by conservative")
     warm = told(follow(loom, "conservative", PERIOD), PERIOD)
-    priced = price_groups(loom.plan(incremental=True))
+    plan = loom.plan(incremental=True)
+    priced = price_groups(plan, plan.workload)
     chosen = {name: choose_schedule(priced.groups, priced.problem, name) for name in ("conservative", "hybrid")}
     rates = {name: float(cost_rate(priced.problem, one.schedule).per_minute) for name, one in chosen.items()}
     costs = {"overhead": float(priced.problem.overhead), "runs": priced.measured,

@@ -59,8 +59,9 @@ def answers(spark: SparkSession, folder: Path, name: str):
 
 
 def require_equal(spark: SparkSession, loom: Loom, folder: Path, names) -> None:
-    for name in names:
-        assert compare(name, collect(answers(spark, folder, name)), collect(loom.native(name))) == []
+    ours = collect({name: answers(spark, folder, name) for name in names})
+    theirs = collect({name: loom.native(name) for name in names})
+    assert [text for name in ours for text in compare(name, ours[name], theirs[name])] == []
 
 
 def test_a_part_of_a_plan_shares_what_the_whole_keeps(spark, home, tmp_path):

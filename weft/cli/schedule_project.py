@@ -16,7 +16,7 @@ from weft.cli.choice import PlanOptions
 from weft.cli.commands import keeping
 from weft.cli.forcing import chosen
 from weft.cli.output import CommandOutput
-from weft.cli.project import Project, load_project
+from weft.cli.project import Project, find_project, load_project
 from weft.cli.schedule import reply_for, wrong
 from weft.cli.schedule_json import to_dict
 from weft.cli.schedule_pages import cost_table, group_table, pictures, saving_sentence
@@ -47,7 +47,8 @@ def show_project(output: CommandOutput, folder: Path | None, store: str | None, 
         with keeping(loom, where):
             from weft.loom.schedule import price_groups
 
-            priced = price_groups(loom.plan(incremental=True, **chosen(project, PlanOptions())))
+            plan = loom.plan(incremental=True, **chosen(project, PlanOptions()))
+            priced = price_groups(plan, plan.workload)
     reply = reply_for(priced.problem, policies, SECONDS_A_MINUTE)
     best = reply.cheapest
     made = ChosenSchedule(priced.groups, priced.problem, best.policy, best.schedule, best.rate, priced.measured)
@@ -58,12 +59,11 @@ def show_project(output: CommandOutput, folder: Path | None, store: str | None, 
 def load_here(folder: Path | None) -> Project:
     """The project; where there is none, there may be groups."""
     try:
-        return load_project(folder)
+        found = folder or find_project(Path.cwd())
     except ProjectError as error:
-        if folder is not None or FILE not in str(error) or "there is no" not in str(error):
-            raise
         raise wrong("--groups", "there is no project here: give the groups to schedule: their bounds and costs, such "
                                 "as 2m:9,3m:14,5m:29.") from error
+    return load_project(found)
 
 
 def required_store(project: Project, text: str | None) -> Path:

@@ -65,9 +65,9 @@ def run_schedule(output: CommandOutput, folder: Path | None, names: Sequence[str
     made_with = chosen(project, choice)
     refuse_other_runner(store)
     with output.progress("starting Spark") as report:
-        loom = weave_all(project, names, report).loom
+        loom = weave_all(project, (), report).loom  # all are planned, whichever run
     with keeping(loom, store), heard() as signals:
-        runner = loom.schedule(sink=sink_argument(sink), policy=policy, **made_with)
+        runner = loom.schedule(sink=sink_argument(sink), policy=policy, queries=list(names) or None, **made_with)
         signals.obey = runner.stop
         with runner, endpoint(asked, runner.reading):
             if signals.asked:

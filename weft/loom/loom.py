@@ -12,7 +12,7 @@ from weft.loom.batch import names_of, prepare_run, run_prepared, verify_prepared
 from weft.loom.plan import Plan, resume_plan
 from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, require_incremental, share, share_as_before
 from weft.loom.registry import Registry
-from weft.loom.schedule import make_runner
+from weft.loom.schedule import make_runner, plannable
 from weft.loom.stream import prepare_start, start_prepared
 from weft.model.statistics import Statistics
 from weft.optimize import Optimizer
@@ -123,13 +123,15 @@ class Loom(Registry):
         """The runner of queries that have bounds (`every`), by incremental runs of parts of one plan.
 
         The policy is the one that costs least, or one of "conservative", "aggressive", "hybrid", "harmonic", "cyclic".
+        All queries of the loom are planned together, so that runners of some of them share slices with all others.
         Nothing runs before runs are asked for: `for run in runner`. See docs/schedules.md.
         """
         workload = self._chosen(queries)
         require_incremental(self._context, workload)
         group_queries(bound.query for bound in workload)  # raises where one has no bound, before anything is planned
         prepare_run(self._context, workload, sink)
-        return make_runner(self.plan(names_of(workload), algorithm, optimizer, True), sink, policy, clock, options)
+        plan = self.plan(plannable(self._context, self._queries.values()), algorithm, optimizer, True)
+        return make_runner(plan, workload, sink, policy, clock, options)
 
     def verify(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from weft.loom.sizes import model_of
 from weft.model.edges import edge_rate
 from weft.model.graph import digest
 from weft.model.plan import Scan
-from weft.model.workload import Workload
+from weft.model.workload import BoundQuery, Workload
 from weft.optimize.schedule import ScheduleProblem
 from weft.optimize.schedule.dispatch import RunClock
 from weft.runner.choice import choose_schedule, make_problem, require_sustainable, unmet_bounds
@@ -45,9 +45,9 @@ class PricedGroups:
     measured: int
 
 
-def price_groups(plan: Plan) -> PricedGroups:
-    """The groups of a plan's queries with costs as Weft's model has them, scaled to earlier runs in the store."""
-    groups, names = group_queries(bound.query for bound in plan.workload), [b.query.name for b in plan.workload]
+def price_groups(plan: Plan, workload: Workload) -> PricedGroups:
+    """The groups of some of a plan's queries, with costs by Weft's model scaled to earlier runs in the store."""
+    groups, names = group_queries(bound.query for bound in workload), [b.query.name for b in plan.workload]
     place, store = {name: i for i, name in enumerate(names)}, plan.context.store
     runs = [] if store is None else [([place[name] for name in run.queries], run.seconds)
                                      for run in scheduled_runs(store.catalog, LAST)
@@ -57,6 +57,12 @@ def price_groups(plan: Plan) -> PricedGroups:
     reads = tuple(max(costs.reads[i] for i in each) for each in members)
     answers = tuple(sum((costs.answers[i] for i in each), Fraction(0)) for each in members)
     return PricedGroups(groups, make_problem(groups, RunCosts(reads, answers, costs.overhead)), len(runs))
+
+
+def plannable(context: Context, known: Iterable[BoundQuery]) -> list[str]:
+    """The queries that incremental runs can answer: they are planned together, whichever of them are scheduled."""
+    files = context.sources.files
+    return [b.query.name for b in known if b.query.source in files and not b.query.window.counts_rows]
 
 
 def estimate_runs(plan: Plan) -> RunCosts:
@@ -84,16 +90,17 @@ def rate_of(scan: Scan) -> float:
     return float(edge_rate(scan.cut_for).value)
 
 
-def make_runner(plan: Plan, sink: Target, policy: str | None, clock: RunClock | None,
+def make_runner(plan: Plan, workload: Workload, sink: Target, policy: str | None, clock: RunClock | None,
                 options: RunnerOptions) -> ScheduleRunner:
-    """The runner of a plan's queries; raises where a bound is below what any run takes, warns where none keeps it."""
-    catalog = require_incremental(plan.context, plan.workload)
-    priced = price_groups(plan)
+    """The runner of queries by the plan of all; raises where a bound is below what any run takes, warns where no
+    schedule keeps it."""
+    catalog = require_incremental(plan.context, workload)
+    priced = price_groups(plan, workload)
     chosen = choose_schedule(priced.groups, priced.problem, policy, priced.measured)
     require_sustainable(chosen)
     for sentence in unmet_bounds(chosen):
         warn(ScheduleWarning(sentence), stacklevel=3)
-    return ScheduleRunner(catalog, chosen, RunPart(plan, sink), dict(meanings(plan.context, plan.workload, sink)),
+    return ScheduleRunner(catalog, chosen, RunPart(plan, sink), dict(meanings(plan.context, workload, sink)),
                           clock, options)
 
 
