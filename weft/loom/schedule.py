@@ -18,6 +18,7 @@ from weft.loom.sizes import model_of
 from weft.model.edges import edge_rate
 from weft.model.graph import digest
 from weft.model.plan import Scan
+from weft.model.stages import AnswerStage
 from weft.model.workload import BoundQuery, Workload
 from weft.optimize.schedule import ScheduleProblem
 from weft.optimize.schedule.dispatch import RunClock
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 Target = str | Mapping[str, str] | Sink | AnswerSink
 # Stages' worth of time that a run takes however little it does: listing, slices, a fold, files in place, the catalog.
-RUN_STAGES = 10
+RUN_STAGES = 8
 LAST = 200  # earlier runs that costs are fitted to
 NANO = 1e-9
 
@@ -66,7 +67,8 @@ def plannable(context: Context, known: Iterable[BoundQuery]) -> list[str]:
 
 
 def estimate_runs(plan: Plan) -> RunCosts:
-    """What runs of each query cost by Weft's model: the slices and answers of windows that new rows may touch."""
+    """What runs of each query cost by Weft's model: the slices and answers of windows that new rows may touch, and a
+    stage for every projection, which its queries share."""
     priced = dict(query_prices(plan))
     reads, answers = zip(*(priced[bound.query.name] for bound in plan.workload), strict=True)
     stage = model_of(plan.workload, plan.context.sizes.samples)(plan.workload[0]).costs.stage
@@ -76,13 +78,15 @@ def estimate_runs(plan: Plan) -> RunCosts:
 def query_prices(plan: Plan) -> Iterator[tuple[str, tuple[float, float]]]:
     """The seconds that each query's slices take to read and its answers to make."""
     model = model_of(plan.workload, plan.context.sizes.samples)
+    beside = {asked.name: len(node.stage.queries) for node in plan.stages.of(AnswerStage)
+              for asked in node.stage.queries}
     bounds = {bound.query.name: bound.query.every or 0 for bound in plan.workload}
     for scan in plan.nodes:
         for bound in scan.queries:
             name, window = bound.query.name, bound.query.window
             found, time = model(bound), window.range + bounds[name]
             read = float(found.slices(rate_of(scan))) * time * found.costs.hand_over * NANO
-            yield name, (read, found.delivering([window]) * time)
+            yield name, (read, found.delivering([window]) * time + found.costs.stage / beside[name])
 
 
 def rate_of(scan: Scan) -> float:

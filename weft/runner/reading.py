@@ -15,7 +15,8 @@ LATELY = 600 * SECOND  # what utilisation is of
 class ScheduledRun:
     """A run that is over: when it started and ended by the runner's clock, in µs, and the seconds it took.
 
-    `failed` has why for each query that failed, `late` by how many seconds a bound had run out when the run started.
+    `failed` has why for each query that failed, `late` by how many seconds a bound had run out when the run started, if
+    by more than the machine takes to wake up.
     `next_at` is when the next run is due, and `next_queries` what it has as far as is known now.
     """
 

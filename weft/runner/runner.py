@@ -32,6 +32,8 @@ from weft.runner.isolate import find_failing
 from weft.runner.lease import HeldLease, LeaseTimes, holding_lease
 from weft.runner.reading import LATELY, SECOND, QueryReading, RunnerReading, ScheduledRun
 
+WAKING = 50_000  # µs that a machine may take to wake up; who is no later is in time
+
 
 @dataclass(frozen=True)
 class RunOutcome:
@@ -134,8 +136,8 @@ class ScheduleRunner:
         assert self._lease is not None, "the runner must be entered: with loom.schedule(...) as runner"
         self._lease.require()
         names = [self._names[g] for g in run.members]
-        late = {self._names[g]: (run.at - (self._state[g].started or 0) - self._rules.bounds[g]) / SECOND
-                for g in run.late}
+        late = {self._names[g]: past / SECOND for g in run.late
+                if (past := run.at - (self._state[g].started or 0) - self._rules.bounds[g]) > WAKING}
         outcomes: list[RunOutcome] = []
         began = time.perf_counter()
         thorough = any(self._state[g].failures for g in run.members)
