@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from weft.cli.output import CommandOutput
 from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
 from weft.cli.view.base import length, size, speed, summary
-from weft.cli.view.bounds import bound_lines
+from weft.cli.view.bounds import bound_lines, trigger_lines
 from weft.cli.view.live import busiest, frame, total_table
 from weft.cli.view.plain_lines import line
 from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, sum_triggers
@@ -145,3 +145,12 @@ def test_which_bounds_a_stream_keeps() -> None:
     assert list(bound_lines([reading(*shown)], {})) == list(bound_lines([reading()], bounds)) == []
     (none,) = bound_lines([reading(*(replace(one, at=NOW) for one in shown))], bounds)
     assert "no trigger is long enough" in none
+
+
+def test_a_trigger_that_is_longer_than_bounds_allow() -> None:
+    bounds = {"vwap": 5_000_000, "high": 60_000_000}
+    (found,) = trigger_lines("10 seconds", bounds)
+    assert found == "The trigger of 10 s is longer than answers may wait: it misses vwap (every 5 s)."
+    for trigger in ("5 seconds", "available", "no length", None):
+        assert list(trigger_lines(trigger, bounds)) == []
+    assert list(trigger_lines("10 seconds", {})) == []
