@@ -168,4 +168,4 @@ def summary(reading: RunnerReading) -> str:
     """What the runner did, as a sentence."""
     failed = f", {reading.failed_runs} of them with failures" if reading.failed_runs else ""
     return (f"Ended after {counted(reading.runs, 'run')}{failed}; it was busy for {reading.utilisation:.0%} of the "
-            "last minutes. Started again it goes on from here.")
+            "time. Started again it goes on from here.")

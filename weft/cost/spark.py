@@ -76,10 +76,11 @@ def fit_costs(runs: Sequence[SparkRun], near: SparkCosts) -> SparkCosts:
                                                                           strict=True)})
 
 
-def fit_scales(shares: np.ndarray) -> np.ndarray:
+def fit_scales(shares: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """By how much each figure must grow so that its shares of each run, a row, come to one; none below a hundredth."""
-    design = np.concatenate((shares, PULL * np.eye(shares.shape[1])))
-    target = np.concatenate((np.ones(len(shares)), np.full(shares.shape[1], PULL)))
+    weights = np.ones(len(shares)) if weights is None else weights
+    design = np.concatenate((shares * weights[:, None], PULL * np.eye(shares.shape[1])))
+    target = np.concatenate((weights, np.full(shares.shape[1], PULL)))
     scale = np.ones(shares.shape[1])
     for i in list(range(shares.shape[1])) * ROUNDS:
         column = design[:, i]

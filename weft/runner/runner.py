@@ -91,9 +91,11 @@ class ScheduleRunner:
 
     def __enter__(self) -> Self:
         """Take the lease, and up what runners before this one left."""
-        self._lease = self._held.enter_context(holding_lease(self._catalog, self._options.lease))
         now = self._clock.now()
-        self._state = recall_state(self._catalog, self._rules, self._names, self._meanings, now)
+        with ExitStack() as stack:
+            self._lease = stack.enter_context(holding_lease(self._catalog, self._options.lease))
+            self._state = recall_state(self._catalog, self._rules, self._names, self._meanings, now)
+            self._held = stack.pop_all()
         queries = tuple(QueryReading(name, bound, state.started, state.due, state.failures)
                         for name, bound, state in zip(self._names, self._rules.bounds, self._state, strict=True))
         self._reading = RunnerReading(self.chosen.policy.name, now, now, True, queries,

@@ -111,6 +111,15 @@ def test_runs_of_one_kind_scale_what_they_do_not_tell_apart():
     assert 0 < found.overhead < 12 and found.reads[1] == 2 * found.reads[0]
 
 
+def test_newer_runs_count_more():
+    """A cold machine took twice as long; sixty runs later that is forgotten."""
+    model = RunCosts((Fraction(1), Fraction(2)), (Fraction(1), Fraction(1)), Fraction(2))
+    runs = [(members, float(model.together(members)) * factor)
+            for factor, count in ((1, 20), (2, 10)) for members in [(0,), (1,), (0, 1)] * count]
+    found = fit_runs(model, runs)
+    assert float(found.together([0, 1])) == pytest.approx(float(model.together([0, 1])), rel=0.15)
+
+
 def test_costs_to_the_microsecond():
     problem = make_problem(groups_of(PAPER), RunCosts((Fraction(1, 3),) * 3, (Fraction(1, 7),) * 3, Fraction(2, 3)))
     assert problem.overhead == Fraction(666667, SECOND) and problem.groups[0].read == Fraction(333333, SECOND)
