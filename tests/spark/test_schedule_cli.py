@@ -172,8 +172,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
 
 @pytest.mark.long
 def test_killed_in_the_middle_of_runs_it_goes_on(start: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
-    """Three runners are killed, each at another moment of a run, while files come; the fourth has every answer once."""
-    for number, delay in enumerate((0.1, 0.7, 1.3)):
+    """Two runners are killed, each at another moment of a run, while files come; the third has every answer once."""
+    for number, delay in enumerate((0.2, 1.0)):
         add_file(tmp_path, f"more{number}")
         child = start()
         json.loads(child.stdout.readline())
@@ -192,11 +192,11 @@ def test_killed_in_the_middle_of_runs_it_goes_on(start: Callable[..., subprocess
     assert not any(run["failed"] for run in runs)
     with open_catalog(tmp_path / ".weft" / FILE) as catalog:
         assert len(query_states(catalog)) == len(QUERIES)
-        assert len(scheduled_runs(catalog, 100)) >= 3 + len(runs)
+        assert len(scheduled_runs(catalog, 100)) >= 2 + len(runs)
     home = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA, "PYTHONPATH": str(Path(__file__).parents[2])}
     code = "from weft.cli.main import main; main()"
-    for args in (["schedule", "run", "--once"], ["run", "--sink", "again"]):
-        subprocess.run([sys.executable, "-c", code, *args], cwd=tmp_path, env=home, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code, "run", "--sink", "again"], cwd=tmp_path, env=home, check=True,
+                   capture_output=True)
     for name in QUERIES:
         assert rows_in(tmp_path / "out" / name) == rows_in(tmp_path / "again" / name), name
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith("_weft_staging")]
