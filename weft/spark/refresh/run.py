@@ -120,7 +120,7 @@ class Refresh:
         left = {id: self.parts[id] for id in ids}
         shared = share_answers(self.graph, left)
         writes = add_writes(self.graph, self.sink.location()).writes
-        run = SinkRun(self.spark, left, shared, [node.inputs for node in writes], (), self.progress)
+        run = SinkRun(self.spark, left, shared, [node.inputs for node in writes], (), (), self.progress)
         with cached_slices(tuple(shared.values())):
             answers = run.in_spark(())
             write_spark_files(self.spark, answers, self.sink, self.staging, number)
