@@ -20,7 +20,7 @@ PREDICATES = (
     "", "price > 50", "price > 100", "price > 150", "price <= 50", "volume > 200", "volume <= 80",
     "exchange IN (1, 2)", "volume BETWEEN 80 AND 200 AND price > 50", "exchange <> 3",
 )
-AIM = 6.0
+AIM = 12.0
 
 
 def queries() -> dict[str, tuple[str, tuple[int, int]]]:

@@ -1,6 +1,7 @@
 """Rows a second of a stream: slices alone, Weft with 1, 10 and 100 windows, and Spark's own window, in one run.
 
-    .venv/bin/python bench/streaming.py [--triggers 8] [--rows 500000] [--only windows,ranges,soak] [--minutes 30]
+    .venv/bin/python bench/streaming.py [--triggers 11] [--rows 500000] [--only windows,hundred,about,keys,idle,ranges]
+    .venv/bin/python bench/streaming.py --only soak [--minutes 30]
 
 Each trigger is one file of trades. Rates are rows over the median of the triggers after the first three.
 """
@@ -15,7 +16,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,11 +30,13 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.io.arrivals import TIME
-from weft.spark.session.session import local_session
+from weft.spark.session.session import local_session, temporary_settings
+from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER
 from weft.spark.stream.flow import SETTINGS, closed_slices
 from weft.spark.stream.start import PARTITIONS
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
+IDLE_ROWS, IDLE_TRIGGERS = 10, 15
 SCHEMA = "ts timestamp, symbol string, price double, size bigint"
 WARM = 3
 BEGIN = 1_767_225_600_000_000  # the first trade, in microseconds
@@ -41,20 +44,28 @@ RESULT = Path(__file__).parent / "results" / "streaming.json"
 
 
 class Feed(NamedTuple):
-    """A folder of trades, and how many of them a trigger brings."""
+    """A folder of trades, how many of them a trigger brings, how many triggers there are, and how many symbols."""
 
     folder: str
     rows: int
+    triggers: int = 0
+    keys: int = KEYS
+
+    def beside(self, name: str, **other: int) -> Feed:
+        """Another feed beside this one."""
+        return self._replace(folder=f"{self.folder}-{name}", **other)
 
 
-def make_trades(spark: SparkSession, folder: str, triggers: int, rows: int) -> None:
-    """One Parquet file a trigger."""
+def make_trades(spark: SparkSession, feed: Feed) -> Feed:
+    """One folder of Parquet a trigger."""
+    folder, rows, triggers, keys = feed
     for i in range(triggers):
         made = spark.range(rows).selectExpr(
             f"timestamp_micros(CAST(({i * SECONDS} + id * {SECONDS} / {rows}) * 1000000 AS BIGINT) + {BEGIN}L) ts",
-            f"concat('S', lpad(CAST(pmod(hash(id, {i}), {KEYS}) AS STRING), 4, '0')) symbol",
+            f"concat('S', lpad(CAST(pmod(hash(id, {i}), {keys}) AS STRING), 4, '0')) symbol",
             "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
         made.repartition(2).write.mode("append").parquet(f"{folder}/{i:04d}")
+    return feed
 
 
 def source(spark: SparkSession, folder: str) -> DataFrame:
@@ -92,7 +103,14 @@ def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))
 
 
-def native(spark: SparkSession, feed: Feed, seconds: int) -> dict:
+def without_processes(spark: SparkSession, run: Callable[[SparkSession, Feed], dict], feed: Feed) -> dict:
+    """A run of Spark's own with the checkpoint's files written as Weft has them written."""
+    with temporary_settings(spark, {MANAGER: BY_FILE_SYSTEM}):
+        found = run(spark, feed)
+    return {**found, "run": f"{found['run']}, files as Weft's"}
+
+
+def native(spark: SparkSession, feed: Feed, seconds: int = 600) -> dict:
     """Spark's own sliding window, one query."""
     rows = source(spark, feed.folder).withWatermark("ts", "0 seconds")
     frame = rows.groupBy("symbol", F.window("ts", f"{seconds} seconds", "10 seconds")).agg(
@@ -129,10 +147,8 @@ def spread(count: int, most: int = 2400) -> list[int]:
     return [max(10, round(most * (i + 1) / count / 10) * 10) for i in range(count)]
 
 
-def windows(spark: SparkSession, feed: Feed) -> Iterator[dict]:
-    """1, 10, 100 windows and ten of about 10 min / 10 s, each between two runs of slices alone; then Spark's own."""
-    cases = {"1 window": spread(1), "10 windows": spread(10), "100 windows": spread(100),
-             "10 windows about 10 min": [600 + 10 * i for i in range(-5, 5)]}
+def between(spark: SparkSession, feed: Feed, cases: dict[str, list[int]]) -> Iterator[dict]:
+    """Cases of Weft, each between two runs of slices alone, and these once more with files written as Weft's are."""
     weft(spark, feed, "warm", spread(10))
     slices_alone(spark, feed)
     before = slices_alone(spark, feed)
@@ -140,10 +156,56 @@ def windows(spark: SparkSession, feed: Feed) -> Iterator[dict]:
     for run, asked in cases.items():
         found, after = weft(spark, feed, run, asked), slices_alone(spark, feed)
         alone = (before["seconds"] + after["seconds"]) / 2
-        yield {**found, "of_slices_alone": round(alone / found["seconds"], 2)}
+        yield {**found, "of_slices_alone": round(alone / found["seconds"], 2),
+               "best_of_slices_alone": round(min(before["best"], after["best"]) / found["best"], 2)}
         yield after
         before = after
-    yield native(spark, feed, 600)
+    yield without_processes(spark, slices_alone, feed)
+
+
+def windows(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """10 windows, again, and 1 window."""
+    yield from between(spark, feed, {"10 windows": spread(10), "10 windows again": spread(10), "1 window": spread(1)})
+
+
+def hundred(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """100 windows, and again."""
+    yield from between(spark, feed, {"100 windows": spread(100), "100 windows again": spread(100)})
+
+
+def about(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """Ten windows of about 10 min / 10 s, and one of Spark's own."""
+    yield from between(spark, feed, {"10 windows about 10 min": [600 + 10 * i for i in range(-5, 5)]})
+    yield native(spark, feed)
+
+
+def keys(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """10 windows over ten and a hundred times as many keys; times are compared, not rates."""
+    for count in (10_000, 100_000):
+        many = make_trades(spark, feed.beside(f"keys-{count}", keys=count, triggers=WARM + 4))
+        weft(spark, many, "warm", spread(10))
+        found, alone = weft(spark, many, f"10 windows, {count} keys", spread(10)), slices_alone(spark, many)
+        yield {**found, "time_of_slices_alone": round(found["seconds"] / alone["seconds"], 2),
+               "best_time_of_slices_alone": round(found["best"] / alone["best"], 2)}
+        yield {**alone, "run": f"slices alone, {count} keys"}
+        shutil.rmtree(many.folder)
+
+
+def idle(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """Ten rows a trigger and one query: Weft and Spark's own window in turn, the last rounds when all is warm."""
+    few = make_trades(spark, feed.beside("idle", rows=IDLE_ROWS, triggers=IDLE_TRIGGERS))
+    one = partial(native, seconds=60)
+    for _ in range(2):
+        one(spark, few), weft(spark, few, "warm", [60])
+    for number in (1, 2):
+        own, found, same = one(spark, few), weft(spark, few, "1 window, ten rows", [60]), without_processes(spark, one,
+                                                                                                         few)
+        yield {**own, "run": f"{own['run']}, ten rows, round {number}"}
+        yield {**found, "time_of_own": round(found["seconds"] / own["seconds"], 2),
+               "best_time_of_own": round(found["best"] / own["best"], 2),
+               "time_of_own_files_as_wefts": round(found["seconds"] / same["seconds"], 2)}
+        yield {**same, "run": f"{same['run']}, ten rows, round {number}"}
+    shutil.rmtree(few.folder)
 
 
 def ranges(spark: SparkSession, feed: Feed) -> Iterator[dict]:
@@ -213,24 +275,28 @@ def watched(stream, minute: int) -> dict:
 def main() -> None:
     """Run, print and keep."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--triggers", type=int, default=10)
+    options.add_argument("--triggers", type=int, default=11)
     options.add_argument("--rows", type=int, default=500_000)
-    options.add_argument("--only", default="windows,ranges")
+    options.add_argument("--only", default="windows,hundred,about,keys,idle,ranges")
     options.add_argument("--partitions", default="2")
     options.add_argument("--minutes", type=float, default=30)
     given = options.parse_args()
     memory = {"spark.driver.memory": "2g"} if given.only == "soak" else {}
+    parts = {"windows": windows, "hundred": hundred, "about": about, "keys": keys, "idle": idle, "ranges": ranges,
+             "soak": partial(soak, minutes=given.minutes)}
+    chosen = given.only.split(",")
     spark = local_session("streaming", **{PARTITIONS: given.partitions}, **memory)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     folder = tempfile.mkdtemp(prefix="weft-streaming-")
     kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     try:
-        make_trades(spark, folder, given.triggers, given.rows)
-        for part in given.only.split(","):
+        feed = Feed(folder, given.rows, given.triggers)
+        if {*chosen} - {"keys", "idle"}:
+            make_trades(spark, feed)
+        for part in chosen:
             rows = []
-            parts = {"windows": windows, "ranges": ranges, "soak": partial(soak, minutes=given.minutes)}
-            for row in parts[part](spark, Feed(folder, given.rows)):
+            for row in parts[part](spark, feed):
                 print(row, flush=True)
                 rows.append(row)
             kept[part] = {"rows": given.rows, "partitions": given.partitions, "found": rows,

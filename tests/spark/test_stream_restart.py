@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from tests.spark.test_stream import TRADES, drop, trade
 from weft import Loom, SettingError
 from weft.errors import RunError, StreamWarning
 from weft.spark.session.session import temporary_settings
+from weft.spark.stream.checkpoint import PAGE, VERSION
+from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER, checkpoint_file_settings
 from weft.spark.stream.sinks import FileSink, trigger_prefix
 
 FIRST = {
@@ -36,6 +40,24 @@ def loom_over(spark, folder, texts: dict[str, str]) -> Loom:
     return loom
 
 
+def set_version(checkpoint: Path, version: int) -> int:
+    """Give a checkpoint's page another version, and tell the one it had."""
+    page = json.loads((checkpoint / PAGE).read_text())
+    (checkpoint / PAGE).write_text(json.dumps({**page, "version": version}))
+    return page["version"]
+
+
+def test_only_a_checkpoint_on_this_disk_is_written_without_processes_and_not_if_a_manager_was_chosen(spark, tmp_path):
+    for name in ("plain", "odd [0-9]{a}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / PAGE).write_text("{}")
+    found = {name: checkpoint_file_settings(spark, str(tmp_path / name)) for name in ("plain", "odd [0-9]{a}", "none")}
+    assert found == {"plain": {MANAGER: BY_FILE_SYSTEM}, "odd [0-9]{a}": {}, "none": {}}
+    assert checkpoint_file_settings(spark, "hdfs://nobody/checkpoint") == {}
+    with temporary_settings(spark, {MANAGER: "com.example.Manager"}):
+        assert checkpoint_file_settings(spark, str(tmp_path / "plain")) == {}
+
+
 @pytest.mark.usefixtures("interpreted")
 def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_path):
     for name in ("in", "other"):
@@ -46,11 +68,16 @@ def test_rewritten_queries_go_on_and_other_surroundings_are_refused(spark, tmp_p
     with first.start(place, sink) as stream:
         drop(tmp_path / "in", trade(1, size=2), trade(2, size=3))
         stream.processAllAvailable()
+    set_version(place, 4)  # a version before, which goes on
     with again.start(place, sink) as stream:
         drop(tmp_path / "in", trade(100))
         stream.processAllAvailable()
     assert {row["at"].second: row["volume"] for row in spark.read.parquet(f"{sink}/volume").collect()} == {
         5: 5, 10: 5, 15: 5, 20: 5}
+    assert set_version(place, 3) == VERSION
+    with pytest.raises(RunError, match=r"checkpoint' was made by another version of Weft: start with a new one"):
+        first.start(place, sink)
+    set_version(place, VERSION)
     with pytest.raises(RunError, match=r"made over source 'trades' as json at .*in, and now it is json at .*other"):
         moved.start(place, sink)
     with pytest.raises(RunError, match=r"go to parquet in .*out, and would now go to csv in .*elsewhere"):

@@ -19,6 +19,13 @@ class Lift(NamedTuple):
     sql: str
     counts: bool = False
 
+    def under(self, condition: str | None) -> Lift:
+        """What a row brings that meets a condition, or any row where there is none: then IF around it is left out."""
+        whole = f"IF({GUARD}, "
+        if condition is None and self.sql.startswith(whole):
+            return Lift(self.sql.removeprefix(whole).removesuffix(", NULL)"), self.counts)
+        return Lift(self.sql.replace(GUARD, condition or "true"), self.counts)
+
 
 @dataclass(frozen=True)
 class Component:

@@ -22,6 +22,7 @@ from weft.spark.session.workers import require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
 from weft.spark.write.guard import guard_run, list_inputs
+from weft.spark.write.one_pass import RowAccess
 from weft.spark.write.write import translate_errors, write_results
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
     watch = observer or leave_unobserved
     parts, read = from_kept(context, stages, workload, watch, tell) if incremental else (
         build_parts(stages, context.slices, watch), ())
-    report = () if target is None else write_results(context.spark, stages, parts, target, tell)
+    access = None if incremental else RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
+    report = () if target is None else write_results(context.spark, stages, parts, target, tell, access)
     if observer and context.store:
         keep_run_sizes(context.store, observer)
     return Results(parts.values(), report, read, context.checker.settings.pinned())

@@ -11,6 +11,7 @@ from weft.loom.sources import Sources
 from weft.model.graph import Node, StageGraph
 from weft.model.plan import SharedPlan
 from weft.model.stages import PartialStage
+from weft.model.statistics import ASSUMED, Statistics
 from weft.spark.bind.check import Checker
 from weft.spark.session.settings import is_on
 from weft.spark.session.workers import require_workers
@@ -40,6 +41,15 @@ class Context:
     def build(self, plan: SharedPlan) -> StageGraph:
         """The stages of a plan; raises if a forced algorithm must not fold what the queries ask."""
         return build(plan, self.ansi, self.max_bag_values, self.checker.identity)
+
+    def rows(self, source: str) -> DataFrame:
+        """The rows of a source, for workers to cut."""
+        require_workers(self.spark)
+        return self.sources.frames[source]
+
+    def known_rows(self, stage: PartialStage) -> Statistics:
+        """What is known of the rows that a scan reads, or what sources are taken for."""
+        return self.sizes.samples.known(stage.source, stage.time, stage.predicates, stage.keys) or ASSUMED
 
     def slices(self, node: Node[PartialStage]) -> DataFrame:
         """The slices of a partial stage, of all rows of its source."""

@@ -189,7 +189,7 @@ def guarded_column(column: str, number: int | None, condition: str | None, name:
     """A column over the rows that meet a condition, or over all if there is none or nothing to guard."""
     sql = guarded[column].replace(GUARD, condition) if condition and column in guarded else column
     lift = lifts.get(column)
-    return Column(column, number, sql, name, lift and Lift(lift.sql.replace(GUARD, condition or "true"), lift.counts))
+    return Column(column, number, sql, name, lift and lift.under(condition))
 
 
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:

@@ -20,6 +20,7 @@ from weft.final.state.bucket import Bucket, BucketGrouping, BucketMemory, Bucket
 from weft.final.state.form import SliceForm, from_bytes, merge_all, merge_equal_starts, to_bytes, to_store
 from weft.final.state.history import Blob, levels_for, readings
 from weft.final.state.open_slices import OpenSlices, SlicePiece, pack_pieces, unpack_pieces
+from weft.final.state.tables import BlobTables, HeldTables
 from weft.model.edges import progressions
 from weft.model.window import Window
 from weft.stages.build import final_stage, for_stream
@@ -73,7 +74,8 @@ def run(node: BucketGrouping, table: pa.Table, marks: list[int], store: DictStor
         if kept is None:
             store.clear()
         else:
-            kept = replace(kept, waiting=tuple(unpack_pieces(pack_pieces(kept.waiting))))
+            pieces, found = unpack_pieces(pack_pieces(kept.waiting, kept.marks))
+            kept = replace(kept, waiting=tuple(pieces), marks=found)
     return sent
 
 
@@ -193,7 +195,7 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
     start = np.repeat(np.arange(0, 60_000, 60), 50)
     ones = np.ones(len(start), np.int64)
     table = pa.table({"k": np.tile([f"k{i}" for i in range(50)], 1000), "s": start, "n": ones, "a": ones, "x": ones})
-    held = OpenSlices(form, store, ())
+    held = OpenSlices(form, BlobTables(form, store, {}, HeldTables()), ())
     over = 0
     for t in range(1000):
         found = held.advance(table.slice(t * 50, 50), t * 60 - 3600)
@@ -205,5 +207,7 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
 
 def test_pieces_are_read_back_as_they_were():
     pieces = [SlicePiece(3, 10**15, 2, 0), SlicePiece(0, -5, 0, 1)]
-    assert unpack_pieces(pack_pieces(pieces)) == pieces
-    assert unpack_pieces(pack_pieces([])) == []
+    marks = {Blob(0, 5): 2**63 - 1, Blob(-1, 0): 0}
+    assert unpack_pieces(pack_pieces(pieces, marks)) == (pieces, marks)
+    assert unpack_pieces(pack_pieces(pieces)) == (pieces, {})
+    assert unpack_pieces(pack_pieces([])) == ([], {})

@@ -15,9 +15,12 @@ from weft.aggregates.operation import Operation, Types
 INTEGER, REAL = np.dtype(np.int64), np.dtype(np.float64)
 # A component's columns, the Arrow type of a decimal answer (else null) and ANSI mode in; a lane out.
 Encode = Callable[[Sequence[pa.Array], pa.DataType, bool], Lane]
+# An order of slices: their places, or AS_IS.
+Order = np.ndarray | slice
+AS_IS = slice(None)
 # A component's columns, an order of its slices, the first of each run in that order, ANSI mode in; columns with one
 # value a run out, or None where a sum would not fit its type.
-Merge = Callable[[Sequence[pa.Array], np.ndarray, np.ndarray, bool], list[pa.Array] | None]
+Merge = Callable[[Sequence[pa.Array], Order, np.ndarray, bool], list[pa.Array] | None]
 
 
 def never(kind: str) -> bool:

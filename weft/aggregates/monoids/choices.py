@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.aggregates import operation
-from weft.aggregates.monoids.base import Encode, Merge, Monoid
+from weft.aggregates.monoids.base import Encode, Merge, Monoid, Order
 from weft.aggregates.monoids.lanes import Lane, numpy_type, plain_lane, ranked_lane
 from weft.aggregates.monoids.merge import merge_values
 from weft.aggregates.monoids.sums import sum_types
@@ -39,14 +40,36 @@ def encode_by(chooses: Operation) -> Encode:
 def merge_by(chooses: Operation) -> Merge:
     """The rows that min_by and max_by choose."""
 
-    def merge(columns: Sequence[pa.Array], order: np.ndarray, first: np.ndarray, ansi: bool) -> list[pa.Array]:
-        lane = ranked_lane(columns[0], columns[1], chooses)
-        chosen = chooses.reduce_runs((lane.state[0][order],), first)[0] % max(len(order), 1)
-        if lane.valid is not None:
-            chosen = np.where(np.logical_or.reduceat(lane.valid[order], first), chosen, order[first])
-        return [column.take(pa.array(chosen)) for column in columns]
+    def merge(columns: Sequence[pa.Array], order: Order, first: np.ndarray, ansi: bool) -> list[pa.Array]:
+        find = choose_by_rank if numpy_type(columns[1].type) is None else choose_by_value
+        found = find(columns[1], chooses, order, first)
+        chosen = pa.array(found if isinstance(order, slice) else order[found])
+        return [column.take(chosen) for column in columns]
 
     return merge
+
+
+def choose_by_rank(by: pa.Array, chooses: Operation, order: Order, first: np.ndarray) -> np.ndarray:
+    """The place in the order of the row that each run chooses, of any type that sorts."""
+    ranks = pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64())
+    return choose_by_value(pc.if_else(by.is_valid(), ranks, None), chooses, order, first)
+
+
+def choose_by_value(by: pa.Array, chooses: Operation, order: Order, first: np.ndarray) -> np.ndarray:
+    """The same of numbers: the first that is the least, the last that is the greatest."""
+    lane = plain_lane(by, chooses).ordered(order)
+    values, runs = lane.state[0], np.diff(np.append(first, len(by)))
+    best = np.repeat(chooses.reduce_runs((values,), first)[0], runs)
+    there = (values == best) | ((values != values) & (best != best))  # NaN is a value like others
+    if lane.valid is not None:
+        there &= lane.valid
+    hits = np.flatnonzero(there)
+    run = np.repeat(np.arange(len(first)), runs)[hits]
+    turns = run[1:] != run[:-1]
+    heads = np.append(True, turns) if chooses is operation.MIN else np.append(turns, True)
+    chosen = first.copy()  # a run without a value: any row serves
+    chosen[run[heads[: len(run)]]] = hits[heads[: len(hits)]]
+    return chosen
 
 
 def extremum(name: str, chooses: Operation) -> Monoid:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoids.base import INTEGER, Monoid
+from weft.aggregates.monoids.base import INTEGER, Monoid, Order
 from weft.aggregates.monoids.decimals import int64_of, join_limbs, mean_of, split_limbs, to_decimal
 from weft.aggregates.monoids.lanes import (
     HERE,
@@ -65,7 +65,7 @@ def encode_decimal_mean(columns: Sequence[pa.Array], answer: pa.DataType, ansi: 
     return Lane(ADD, (*parts, counts, gone), valid, decode)
 
 
-def merge_decimals(columns: Sequence[pa.Array], order: np.ndarray, first: np.ndarray,
+def merge_decimals(columns: Sequence[pa.Array], order: Order, first: np.ndarray,
                    ansi: bool) -> list[pa.Array] | None:
     """Sums of decimals and the counts beside them, if every sum is there and fits."""
     if lost_sums(columns).any():

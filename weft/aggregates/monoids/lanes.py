@@ -30,7 +30,7 @@ class Lane:
     valid: np.ndarray | None
     decode: Callable[[State], Decoded]
 
-    def ordered(self, order: np.ndarray) -> Lane:
+    def ordered(self, order: np.ndarray | slice) -> Lane:
         """The lane with its slices in another order."""
         state = tuple(a[order] for a in self.state)
         return replace(self, state=state, valid=None if self.valid is None else self.valid[order])

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoids.base import Encode, Merge
+from weft.aggregates.monoids.base import Encode, Merge, Order
 from weft.aggregates.monoids.lanes import OVERFLOW
 
 
 def merge_values(encode: Encode) -> Merge:
     """The merge of a monoid whose only column is its answers' value."""
 
-    def merge(columns: Sequence[pa.Array], order: np.ndarray, first: np.ndarray, ansi: bool) -> list[pa.Array] | None:
+    def merge(columns: Sequence[pa.Array], order: Order, first: np.ndarray, ansi: bool) -> list[pa.Array] | None:
         lane = encode(columns, pa.null(), ansi).ordered(order)
         (values,), marks = lane.decode(lane.operation.reduce_runs(lane.state, first))
         if marks is not None and (marks == OVERFLOW).any():

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from weft.aggregates.component import Component
 from weft.final.fold.dense import fold_dense
 from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
+from weft.final.memory import reuse_memory
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import KeyTaker, key_takers
 from weft.final.project import AnswerColumns, AnswerValues, NeedsSpark, Projection, evaluate, valid_where
@@ -38,6 +39,7 @@ class WorkerProjection:
 def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
                       batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the output rows of one partition, or only count them where there is no target; then say what was done."""
+    reuse_memory()
     columns = receive_columns(batches)
     if not columns:
         return

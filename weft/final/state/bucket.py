@@ -5,8 +5,8 @@ Runs in a Spark worker, without Spark: the store is Spark's there, and a diction
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from weft.final.fold.partition import Folding, fold_columns
 from weft.final.fold.ragged import Span, fold_ragged
-from weft.final.state.form import SliceForm, merge_all, to_store
+from weft.final.state.form import SliceForm, merge_all
 from weft.final.state.history import Blob, BlobStore, HistoryLevels, readings
 from weft.final.state.open_slices import OpenSlices, SlicePiece
+from weft.final.state.tables import BlobTables, HeldTables
 from weft.model.stages import FinalStage
 from weft.model.window import Window
 
@@ -45,22 +46,24 @@ class BucketGrouping:
 @dataclass(frozen=True)
 class BucketMemory:
     """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, when it wants to be
-    called, and which pieces of slices wait."""
+    called, which pieces of slices wait, and the marks of blobs."""
 
     until: int
     last: int
     timer: int
     waiting: tuple[SlicePiece, ...] = ()
+    marks: Mapping[Blob, int] = field(default_factory=dict)
 
 
 class Bucket:
     """One bucket in one trigger: new slices, which need not be over, and the watermark."""
 
     def __init__(self, node: BucketGrouping, store: BlobStore, kept: BucketMemory | None, new: pa.Table | None,
-                 until: int):
-        self.node, self.store, self.kept, self.until = node, store, kept, until
+                 until: int, held: HeldTables | None = None):
+        self.node, self.kept, self.until = node, kept, until
+        self.tables = BlobTables(node.form, store, kept.marks if kept else {}, held or HeldTables())
         self._held: dict[Blob, pa.Table | None] = {}
-        self.waiting = OpenSlices(node.form, store, kept.waiting if kept else ())
+        self.waiting = OpenSlices(node.form, self.tables, kept.waiting if kept else ())
         self.over = self.waiting.advance(new, until)
 
     def answers(self) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -107,8 +110,7 @@ class Bucket:
         """The slices or totals of a blob."""
         if blob not in self._held:
             there = self.kept is not None and blob.number <= self.node.levels.number(blob.level, self.kept.last)
-            data = self.store.get(blob) if there else None
-            self._held[blob] = None if data is None else self.node.form.load(data)
+            self._held[blob] = self.tables.get(blob) if there else None
         return self._held[blob]
 
     def add(self, blob: Blob, table: pa.Table) -> None:
@@ -116,7 +118,7 @@ class Bucket:
         held = self.table(blob)
         joined = table if held is None else pa.concat_tables([held, table])
         self._held[blob] = joined
-        self.store.put(blob, to_store(joined))
+        self.tables.put(blob, joined)
 
     def keep(self) -> BucketMemory | None:
         """Put away the slices that are over, forget what no window reads; None where nothing is left or waits."""
@@ -132,7 +134,9 @@ class Bucket:
             last = max(last, int(self.node.form.starts(self.over).max()))
         self.merge(dict.fromkeys(touched), after, until)
         ends = [end for end in (next_window_end(self.node.windows, last, until), self.waiting.low) if end is not None]
-        return BucketMemory(until, last, min(ends), tuple(self.waiting.pieces)) if ends else None
+        if not ends:
+            return None
+        return BucketMemory(until, last, min(ends), tuple(self.waiting.pieces), self.tables.marks)
 
     def put_away(self, new: pa.Table, until: int) -> list[Blob]:
         """Add new slices to their blobs, except those that no later window reads; gives the blobs."""
@@ -171,7 +175,7 @@ class Bucket:
         for level in range(len(levels.sizes)):
             there = levels.number(level, before.last) + 1
             for number in range(levels.forgotten(level, before.until), min(levels.forgotten(level, until), there)):
-                self.store.remove(Blob(level, number))
+                self.tables.remove(Blob(level, number))
                 self._held[Blob(level, number)] = None
 
 

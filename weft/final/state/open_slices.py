@@ -8,17 +8,20 @@ so a slice is written about as often as its distance can be halved. Many pieces 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from weft.final.state.form import SliceForm, merge_equal_starts, to_store
-from weft.final.state.history import WAITING, Blob, BlobStore
+from weft.final.state.form import SliceForm, merge_equal_starts
+from weft.final.state.history import WAITING, Blob
+from weft.final.state.tables import BlobTables
 
 # How many pieces of a kind are merged into one.
 MANY = 16
+# Stands where a piece has its tier, in rows that hold the mark of a blob.
+MARKED = -1
 
 
 class SlicePiece(NamedTuple):
@@ -33,8 +36,8 @@ class SlicePiece(NamedTuple):
 class OpenSlices:
     """The slices of a bucket that are not over, in one trigger."""
 
-    def __init__(self, form: SliceForm, store: BlobStore, pieces: Iterable[SlicePiece]):
-        self.form, self.store, self.pieces = form, store, list(pieces)
+    def __init__(self, form: SliceForm, tables: BlobTables, pieces: Iterable[SlicePiece]):
+        self.form, self.tables, self.pieces = form, tables, list(pieces)
 
     @property
     def low(self) -> int | None:
@@ -56,11 +59,11 @@ class OpenSlices:
 
     def taken(self, piece: SlicePiece) -> pa.Table:
         """The slices of a piece, which is then no more."""
-        data = self.store.get(Blob(WAITING, piece.number))
-        assert data is not None, f"{piece} of waiting slices is not in the store"
-        self.store.remove(Blob(WAITING, piece.number))
+        found = self.tables.get(Blob(WAITING, piece.number))
+        assert found is not None, f"{piece} of waiting slices is not in the store"
+        self.tables.remove(Blob(WAITING, piece.number))
         self.pieces.remove(piece)
-        return self.form.load(data)
+        return found
 
     def put(self, table: pa.Table, until: int, tier: int = 0) -> None:
         """Keep slices as pieces, by how far their ends are from the watermark."""
@@ -69,7 +72,7 @@ class OpenSlices:
         for grade in np.unique(grades).tolist():
             there = grades == grade
             number = max((piece.number for piece in self.pieces), default=-1) + 1
-            self.store.put(Blob(WAITING, number), to_store(table.filter(pa.array(there))))
+            self.tables.put(Blob(WAITING, number), table.filter(pa.array(there)))
             self.pieces.append(SlicePiece(number, int(ends[there].min()), grade, tier))
 
     def merge(self, until: int) -> None:
@@ -87,11 +90,14 @@ def distance_tiers(distance: np.ndarray, unit: int) -> np.ndarray:
     return np.frexp((distance - 1) // unit)[1]
 
 
-def pack_pieces(pieces: Iterable[SlicePiece]) -> bytes:
-    """Pieces as bytes, without what they hold."""
-    return np.array(list(pieces), np.int64).tobytes()
+def pack_pieces(pieces: Iterable[SlicePiece], marks: Mapping[Blob, int] | None = None) -> bytes:
+    """Pieces as bytes, without what they hold, and the marks of blobs."""
+    rows = [*pieces, *((blob.level, blob.number, mark, MARKED) for blob, mark in (marks or {}).items())]
+    return np.array(rows, np.int64).tobytes()
 
 
-def unpack_pieces(data: bytes) -> list[SlicePiece]:
-    """What `packed` wrote."""
-    return [SlicePiece(*row) for row in np.frombuffer(data, np.int64).reshape(-1, len(SlicePiece._fields)).tolist()]
+def unpack_pieces(data: bytes) -> tuple[list[SlicePiece], dict[Blob, int]]:
+    """What `pack_pieces` wrote; state of an older version has no marks."""
+    rows = np.frombuffer(data, np.int64).reshape(-1, len(SlicePiece._fields)).tolist()
+    pieces = [SlicePiece(*row) for row in rows if row[-1] != MARKED]
+    return pieces, {Blob(level, number): mark for level, number, mark, tier in rows if tier == MARKED}

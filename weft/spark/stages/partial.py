@@ -105,6 +105,14 @@ def aggregate_columns(stage: PartialStage) -> list[Column]:
 def mark_rows(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
     """The rows that may pass a predicate, marked with those that they pass, so that each is aggregated once (000 §5.3).
     """
+    found = add_marks(rows, stage)
+    if None in stage.predicates:
+        return found
+    return found.where(" OR ".join((*(f"{MARK.format(i)} <> 0" for i in range(stage.marks)), *besides)))
+
+
+def add_marks(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """All rows, marked with the predicates that they pass."""
     marking = stage.marking
     parts: list[list[str]] = [[] for _ in range(marking.size)]
     for i, (what, number, shift, _) in enumerate(marking.fields):
@@ -113,11 +121,8 @@ def mark_rows(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ())
         value = PLACE.format(i) if isinstance(what, Scale) else f"IF({what}, 1L, 0L)"
         parts[number].append(f"shiftleft({value}, {shift})")
     # A filter stays above what is not deterministic; pushed below the marks it would evaluate all of them once more.
-    found = rows.select("*", *(F.expr(" | ".join((*bits, NOTHING))).alias(MARK.format(i))
-                               for i, bits in enumerate(parts)))
-    if None in stage.predicates:
-        return found
-    return found.where(" OR ".join((*(f"{MARK.format(i)} <> 0" for i in range(marking.size)), *besides)))
+    return rows.select("*", *(F.expr(" | ".join((*bits, NOTHING))).alias(MARK.format(i))
+                              for i, bits in enumerate(parts)))
 
 
 def place_on_scale(rows: DataFrame, scale: Scale, number: int) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -28,13 +28,17 @@ class SizeObservation:
     def sizes(self) -> Iterator[tuple[PartialStage, int, Sizes]]:
         """The sizes of each predicate's rows, by its number."""
         found, partial = self.observation.get, self.partial
-        # A slice is no longer than the shortest period after which time is cut.
-        longest = min(period for _, period in partial.progressions)
         for number in predicate_numbers(partial):
-            rows, keys, first, last, slices = (found[f"{name}{number}"] for name in NAMES)
-            timed = first is not None and not partial.counts_rows
-            span = float(last - first + longest) if timed else None
-            yield partial, number, Sizes(rows, float(keys), span, float(slices))
+            yield partial, number, sizes_of(partial, *(found[f"{name}{number}"] for name in NAMES))
+
+
+def sizes_of(partial: PartialStage, rows: float | None, keys: float, first: int | None, last: int | None,
+             slices: float) -> Sizes:
+    """The sizes of a stage's slices, by what was counted of them."""
+    # A slice is no longer than the shortest period after which time is cut.
+    longest = min(period for _, period in partial.progressions)
+    span = None if first is None or last is None or partial.counts_rows else float(last - first + longest)
+    return Sizes(rows, float(keys), span, float(slices))
 
 
 @dataclass
@@ -42,6 +46,12 @@ class SizeObserver:
     """Counts slices as they pass, and knows how many there were once the first job over them is done."""
 
     made: list[SizeObservation] = field(default_factory=list)
+    told: list[tuple[PartialStage, int, Sizes]] = field(default_factory=list)
+
+    def learn(self, partial: PartialStage, found: Mapping[int, Sizes]) -> None:
+        """Take the sizes of slices, by predicate, that workers counted: no job over them passes here."""
+        self.made = [watch for watch in self.made if watch.partial is not partial]
+        self.told += [(partial, number, sizes) for number, sizes in found.items()]
 
     def __call__(self, slices: DataFrame, partial: PartialStage) -> DataFrame:
         """The slices, counted; those of many predicates are left alone: to count those of each would cost too much."""
@@ -52,7 +62,7 @@ class SizeObserver:
 
     def sizes(self) -> list[tuple[PartialStage, int, Sizes]]:
         """The sizes of all that passed."""
-        return [found for watch in self.made for found in watch.sizes()]
+        return [*self.told, *(found for watch in self.made for found in watch.sizes())]
 
 
 def predicate_numbers(partial: PartialStage) -> list[int]:
@@ -67,13 +77,18 @@ def is_countable(partial: PartialStage) -> bool:
     return partial.sharing != "shards" and len(partial.predicates) <= MOST_PREDICATES
 
 
+def count_names(partial: PartialStage) -> Iterator[tuple[int, str | None]]:
+    """The column that counts the rows of each predicate, if there is one; nothing of stages that are not countable."""
+    if is_countable(partial):
+        for number in predicate_numbers(partial):
+            yield number, partial.place.get((ROWS.columns[0], number if partial.numbered else None))
+
+
 def count_columns(partial: PartialStage) -> Iterator[Column]:
     """What is counted for each predicate, by the names of `NAMES`."""
-    place = partial.place
     # Of a hash, not of a struct: that takes a fifth of the time.
     keys = F.xxhash64(*partial.key_names) if partial.keys else F.lit(1)
-    for number in predicate_numbers(partial):
-        rows = place.get((ROWS.columns[0], number if partial.numbered else None))
+    for number, rows in count_names(partial):
         some = F.col(rows) > 0 if partial.numbered and rows else F.lit(True)
         yield (F.sum(rows).cast("double") if rows else F.lit(None).cast("double")).alias(f"rows{number}")
         yield F.approx_count_distinct(F.when(some, keys)).alias(f"keys{number}")

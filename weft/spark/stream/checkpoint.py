@@ -21,7 +21,8 @@ from weft.spark.stream.partial import is_cut_in_workers
 from weft.spark.stream.surroundings import StreamEnvironment
 from weft.spark.write.owned import LITTER
 
-PAGE, VERSION = "weft.json", 4
+PAGE, VERSION = "weft.json", 5
+READABLE = (4, VERSION)  # state of version 4 has no marks of blobs
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]
 ScanState = Mapping[str, Any]
@@ -156,7 +157,7 @@ def open_checkpoint(path: str) -> Checkpoint | None:
                        "started. Choose a new or empty folder.")
     if found is None:
         return None
-    if found.pop("version", None) != VERSION:
+    if found.pop("version", None) not in READABLE:
         raise RunError(f"the checkpoint '{path}' was made by another version of Weft: start with a new one.")
     return Checkpoint(**{**found, "around": StreamEnvironment(**found["around"])})
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.base import FRACTIONAL, INTEGRAL
-from weft.aggregates.component import GUARD, ROWS, Lift
+from weft.aggregates.component import ROWS, Lift
 from weft.final.state.form import SliceForm, merge_equal_starts, to_bytes
 from weft.final.state.hashing import hash_keys
 from weft.io.arrivals import DELAY, LETTER, TIME
@@ -42,7 +42,7 @@ PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timesta
 # So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess.
 MOST_LIFTED = 24
 EMPTY = pa.table({LETTER: pa.array([], pa.string())})
-ONE = Lift(ROWS.lifts[0].sql.replace(GUARD, "true"), True)  # what every row brings to a count of rows
+ONE = ROWS.lifts[0].under(None)  # what every row brings to a count of rows
 
 
 def is_cut_in_workers(stage: PartialStage) -> bool:

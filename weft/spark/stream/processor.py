@@ -11,6 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructType
+
+# Types, not their texts: Spark would be asked to parse each text in every task.
+KEPT = (StructType().add("until", LongType()).add("last", LongType()).add("timer", LongType())
+        .add("waiting", BinaryType()))
+BLOB = StructType().add("level", IntegerType()).add("number", LongType())
 
 
 class BucketProcessor(StatefulProcessor):
@@ -23,8 +29,8 @@ class BucketProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
         self.handle = handle
-        self.kept = handle.getValueState("kept", "until bigint, last bigint, timer bigint, waiting binary")
-        self.past = handle.getMapState("past", "level int, number bigint", "data binary")
+        self.kept = handle.getValueState("kept", KEPT)
+        self.past = handle.getMapState("past", BLOB, StructType().add("data", BinaryType()))
 
     @property
     def folder(self) -> Any:

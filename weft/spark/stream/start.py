@@ -21,6 +21,7 @@ from weft.spark.session.connect import prepare_callback
 from weft.spark.session.session import temporary_settings
 from weft.spark.session.workers import require_workers
 from weft.spark.stream.checkpoint import Checkpoint, Identity, write_checkpoint
+from weft.spark.stream.checkpoint_files import checkpoint_file_settings
 from weft.spark.stream.deliver import deliver
 from weft.spark.stream.flow import SETTINGS, Flow, build_flow
 from weft.spark.stream.handle import Stream, set_trigger, start_all
@@ -120,20 +121,21 @@ def stream_settings(page: Checkpoint) -> dict[str, str]:
     return {**SETTINGS, PARTITIONS: str(page.partitions)}
 
 
-def start_writer(spark: SparkSession, writer: DataStreamWriter, page: Checkpoint) -> StreamingQuery:
+def start_writer(spark: SparkSession, writer: DataStreamWriter, settings: Mapping[str, str]) -> StreamingQuery:
     """Start a scan, or start it again."""
-    with temporary_settings(spark, stream_settings(page)):
+    with temporary_settings(spark, settings):
         return writer.start()
 
 
 def build_starters(spark: SparkSession, flows: Mapping[str, Flow], wanted: StreamOptions,
                    page: Checkpoint) -> Iterator[tuple]:
     """For each flow its name, its queries, what it counts, and what starts it."""
+    settings = {**stream_settings(page), **checkpoint_file_settings(spark, wanted.checkpoint)}
     for name, flow in flows.items():
         target = make_stream_sink(wanted.sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         writer = build_writer(spark, flow, target, wanted, name, query_name(page, name))
-        yield name, queries, flow.labels, partial(start_writer, spark, writer, page)
+        yield name, queries, flow.labels, partial(start_writer, spark, writer, settings)
 
 
 def build_writer(spark: SparkSession, flow: Flow, target: StreamSink, wanted: StreamOptions, name: str,

@@ -20,6 +20,7 @@ from weft.final.state.bucket import Bucket, BucketMemory
 from weft.final.state.form import from_bytes
 from weft.final.state.history import Blob
 from weft.final.state.open_slices import pack_pieces, unpack_pieces
+from weft.final.state.tables import HeldTables
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.package_zip import pickle_by_value, pickle_function
 from weft.spark.stream import processor as shell
@@ -32,6 +33,7 @@ FRAME = 1 << 25  # bytes of answers in a frame
 # Stand for a part where dead letters are, late rows are counted, or a worker's file is named.
 DEAD_PART, LATE_PART, FILE_PART = "dead", "late", "file"
 Sent = tuple[str, int | None, int | None, int | None]
+HELD = HeldTables()  # of this worker, whichever buckets and streams it works for
 
 
 def fold_buckets(packed: DataFrame, plans: tuple[BucketPlan, ...], outputs: TriggerOutputs) -> DataFrame:
@@ -63,7 +65,7 @@ class BucketHandler:
         """Answer up to the watermark and keep what later answers need."""
         node, found = self.home[bucket], self.kept.get()
         kept = None if found is None else load_memory(*found)
-        work = Bucket(node, self.blobs, kept, new, watermark * 1000)
+        work = Bucket(node, self.blobs, kept, new, watermark * 1000, HELD)
         yield from answer_frames(answer_parts(work, self.outputs),
                                  {part.id: part.final.keys for part in node.parts},
                                  {part.id for part in node.parts if part.final.predicates})
@@ -82,12 +84,13 @@ class BucketHandler:
             return
         if due != old or old == expired:
             self.handle.registerTimer(due)
-        self.kept.update((now.until, now.last, due, pack_pieces(now.waiting)))
+        self.kept.update((now.until, now.last, due, pack_pieces(now.waiting, now.marks)))
 
 
 def load_memory(until: int, last: int, timer: int, waiting: bytes) -> BucketMemory:
     """What a bucket knew, out of Spark's state."""
-    return BucketMemory(until, last, timer, tuple(unpack_pieces(bytes(waiting))))
+    pieces, marks = unpack_pieces(bytes(waiting))
+    return BucketMemory(until, last, timer, tuple(pieces), marks)
 
 
 def timer_millis(end: int, watermark: int) -> int:

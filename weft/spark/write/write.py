@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,9 @@ from weft.io.sinks import FolderSink, NoopSink
 from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart, share_answers
 from weft.spark.session.jobs import run_jobs
+from weft.spark.session.settings import is_on
 from weft.spark.write.answers import PartAnswers, Progress, query_names
+from weft.spark.write.one_pass import OnePass, RowAccess, plan_passes
 from weft.spark.write.staging import Staging, staged
 from weft.spark.write.worker_files import file_format, held_types, settle_files
 from weft.spark.write.worker_jobs import WorkerJob, failed_projections, plan_worker_jobs
@@ -32,15 +34,18 @@ WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 
 def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart], sink: AnswerSink,
-                  progress: Progress) -> tuple[dict, ...]:
+                  progress: Progress, access: RowAccess | None = None) -> tuple[dict, ...]:
     """Write every query's rows to the sink: what workers can make by the workers, the rest in groups of a write stage
-    each; the report says where each query's rows went and how long its job took."""
+    each; the report says where each query's rows went and how long its job took. With `access` to the rows workers may
+    cut slices, too."""
     jobs, began = plan_jobs(spark, graph, parts, sink), time.perf_counter()
+    passes = plan_passes(graph, jobs, access, is_on(spark, "spark.sql.ansi.enabled")) if access else []
     made = {id for job in jobs for id in job.ids}
     shared = share_answers(graph, {id: part for id, part in parts.items() if id not in made})
     writes = add_writes(graph, sink.location() or sink.facts.name).writes
-    run = SinkRun(spark, parts, shared, [node.inputs for node in writes], jobs, progress)
-    with translate_errors(leaves_nothing(sink)), cached_slices((*shared.values(), *(job.part for job in jobs))):
+    run = SinkRun(spark, parts, shared, [node.inputs for node in writes], jobs, passes, progress)
+    readers = (*shared.values(), *(job.part for job in run.apart.values()))
+    with translate_errors(leaves_nothing(sink)), cached_slices(readers):
         answers = write_files(run, sink) if isinstance(sink, FolderSink) else write_elsewhere(run, sink)
     progress(run.steps, run.steps, "done")
     # A query that a sink read by itself took nobody knows how much of the run.
@@ -51,41 +56,64 @@ def write_results(spark: SparkSession, graph: StageGraph, parts: Mapping[str, An
 
 @dataclass
 class SinkRun:
-    """A run on its way to a sink: jobs for workers, then what is left to Spark, `shared`, by groups of stages."""
+    """A run on its way to a sink: jobs for workers, those of a pass in one, then what is left to Spark, `shared`, by
+    groups of stages."""
 
     spark: SparkSession
     parts: Mapping[str, AnswerPart]
     shared: Mapping[str, AnswerPart]
     groups: Sequence[Sequence[str]]
     jobs: Sequence[WorkerJob]
+    passes: Sequence[OnePass]
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
+    def apart(self) -> dict[int, WorkerJob]:
+        """The jobs that no pass makes, by their places."""
+        together = {i for each in self.passes for i in each.jobs}
+        return {i: job for i, job in enumerate(self.jobs) if i not in together}
+
+    @property
     def steps(self) -> int:
         """How many jobs the run is known to have."""
-        return len(self.jobs) + sum(any(id in self.shared for id in group) for group in self.groups)
+        return self.in_python + sum(any(id in self.shared for id in group) for group in self.groups)
+
+    @property
+    def in_python(self) -> int:
+        """How many jobs the workers have."""
+        return len(self.passes) + len(self.apart)
 
     def in_workers(self, formats: Sequence[FileFormat | None]) -> list[list[Row]]:
         """Run the jobs of workers side by side; what their partitions report."""
         if self.jobs:
             self.progress(0, self.steps, f"{sum(len(job.queries) for job in self.jobs)} queries in workers")
-        works = [partial(self._timed, job, format) for job, format in zip(self.jobs, formats, strict=True)]
-        return run_jobs(self.spark, works, lambda count: self.progress(count, self.steps, "in workers"))
+        targets = dict(enumerate(formats))
+        works = [partial(self._timed, each.jobs, partial(each.run, targets)) for each in self.passes]
+        works += [partial(self._timed, {i: job}, partial(run_alone, i, job, targets[i]))
+                  for i, job in self.apart.items()]
+        made = run_jobs(self.spark, works, lambda count: self.progress(count, self.steps, "in workers"))
+        reports = {i: rows for each in made for i, rows in each.items()}
+        return [reports[i] for i in range(len(self.jobs))]
 
-    def _timed(self, job: WorkerJob, format: FileFormat | None) -> list[Row]:
+    def _timed(self, jobs: Mapping[int, WorkerJob], work: Callable[[], dict[int, list[Row]]]) -> dict[int, list[Row]]:
         began = time.perf_counter()
-        rows = job.run(format)
-        self.seconds |= dict.fromkeys(job.queries, time.perf_counter() - began)
-        return rows
+        made = work()
+        self.seconds |= {name: time.perf_counter() - began for job in jobs.values() for name in job.queries}
+        return made
 
     def in_spark(self, failed: Sequence[str]) -> PartAnswers:
         """What Spark projects, with that which workers could not."""
         parts = {**self.shared, **{id: self.parts[id] for id in failed}}
         groups = [[parts[id] for id in group if id in parts] for group in self.groups]
-        done = len(self.jobs)
+        done = self.in_python
         return PartAnswers([group for group in groups if group],
                            lambda here, total, text: self.progress(done + here, done + total, text))
+
+
+def run_alone(number: int, job: WorkerJob, target: FileFormat | None) -> dict[int, list[Row]]:
+    """What a job that is run for itself reports."""
+    return {number: job.run(target)}
 
 
 def plan_jobs(spark: SparkSession, graph: StageGraph, parts: Mapping[str, AnswerPart],

@@ -33,13 +33,11 @@ class Compiler:
 
     def compile(self, sql: str) -> Node:
         """The expression that a text means."""
-        try:
-            trees = VERBATIM.parser().parse(VERBATIM.tokenize(sql), sql)
-        except SqlglotError:
-            trees = []
-        if len(trees) != 1 or trees[0] is None:
-            raise NotCoveredError(f"'{sql}' is no single expression")
-        return self.node(trees[0])
+        return self.node(parse_expression(sql))
+
+    def give(self, sql: str, node: Node) -> None:
+        """Let an expression be a node that is known, wherever it stands."""
+        self.made[parse_expression(sql).sql(dialect=VERBATIM)] = node
 
     def node(self, tree: exp.Expr) -> Node:
         """The node of a tree; one that reads nothing must not raise, for Spark computes it before any answer."""
@@ -63,6 +61,17 @@ class Compiler:
     def nodes(self, trees: Iterable[exp.Expr]) -> list[Node]:
         """The nodes of several trees."""
         return [self.node(tree) for tree in trees]
+
+
+def parse_expression(sql: str) -> exp.Expr:
+    """The tree of a text."""
+    try:
+        trees = VERBATIM.parser().parse(VERBATIM.tokenize(sql), sql)
+    except SqlglotError:
+        trees = []
+    if len(trees) != 1 or trees[0] is None:
+        raise NotCoveredError(f"'{sql}' is no single expression")
+    return trees[0].unnest()
 
 
 def require_sound(node: Node, text: str) -> None:

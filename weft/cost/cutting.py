@@ -1,0 +1,54 @@
+"""Who makes the slices of a source's rows: Spark, with a scan for each grouping, or workers, with one pass for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NANO = 1e-9
+
+
+@dataclass(frozen=True)
+class CutCosts:
+    """Processor time, measured on the demo's scans (docs/benchmarks/demo_queries.md).
+
+    Nanoseconds of Spark: per row and scan, more for each column of its slices, and for each slice that is sent to
+    workers; seconds for the generated code of a scan, which is compiled when it first runs. Nanoseconds of workers: per
+    row and for each of its columns that is sent to them, per row and scan, for each column, for each slice.
+    """
+
+    row: float = 300.0
+    column: float = 35.0
+    slice: float = 1250.0
+    compiled: float = 1.0
+    sent_row: float = 250.0
+    sent_column: float = 110.0
+    cut_row: float = 60.0
+    cut_column: float = 12.0
+    cut_slice: float = 300.0
+
+
+@dataclass(frozen=True)
+class CutScan:
+    """A scan of a source: its rows, the columns of its slices, and how many slices it makes."""
+
+    rows: float
+    columns: int
+    slices: float
+
+
+COSTS = CutCosts()
+
+
+def spark_seconds(scans: Sequence[CutScan], costs: CutCosts = COSTS) -> float:
+    """Processor seconds where Spark makes the slices of each scan and sends them to workers."""
+    return sum(costs.compiled + NANO * (scan.rows * (costs.row + costs.column * scan.columns)
+                                        + scan.slices * costs.slice) for scan in scans)
+
+
+def worker_seconds(scans: Sequence[CutScan], sent: int, costs: CutCosts = COSTS) -> float:
+    """Processor seconds where all rows are sent to workers, with so many columns, and cut there for every scan."""
+    rows = max(scan.rows for scan in scans)
+    cut = sum(scan.rows * (costs.cut_row + costs.cut_column * scan.columns) + scan.slices * costs.cut_slice
+              for scan in scans)
+    return NANO * (rows * (costs.sent_row + costs.sent_column * sent) + cut)
