@@ -1,6 +1,6 @@
 """Schedules (003): what the policies cost, on the paper's groups and on random ones, and what overload does to them.
 
-    python bench/schedules.py [--real] [--quick]
+    python bench/schedules.py [--real [--only b]] [--quick]
 
 With --real the runner itself follows schedules on Spark (schedules_real.py). Else all of it is simulated, without
 Spark: the paper's partitions and policies by value, 200 random sets of four groups by
@@ -122,6 +122,7 @@ def main() -> None:
     """Simulates all parts, or runs the real ones."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true", help="the real runner on real data, in less than four minutes")
+    parser.add_argument("--only", choices=("b",), help="of the real runner only the part under overload, again")
     options = arguments(__doc__, parser)
     if options.real:
         from schedules_real import measure
