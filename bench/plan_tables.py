@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from final_tables import Sheet, digits, pick, unique
-from schedule_tables import schedule_sheets
+from schedule_tables import real_sheets, schedule_sheets
 
 Results = dict[str, Any]
 Record = dict[str, Any]
@@ -348,4 +348,5 @@ SHEETS: dict[str, Callable[[Results], list[Sheet]]] = {
     "plan_incremental": incremental_sheets, "plan_adding": adding_sheets, "plan_optimizations": optimizations_sheets,
     "plan_counting": counting_sheets, "plan_techniques": techniques_sheets, "plan_scale": scale_sheets,
     "plan_quality": quality_sheets, "plan_throughput": throughput_sheets, "schedules": schedule_sheets,
+    "schedules_real": real_sheets,
 }

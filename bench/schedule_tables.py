@@ -92,3 +92,21 @@ def by_capacity(results: Results, name: str, merge: bool, field: str, form: str)
     """One text a capacity."""
     found = {one["capacity"]: one[field] for one in pick(results["overload"], timetable=name, merge=merge)}
     return [form.format(found[capacity]) for capacity in shown(results)]
+
+
+def real_sheets(results: Results) -> list[Sheet]:
+    """The tables of the real runner."""
+    saved, loaded = results["saving"], results["overload"]
+    rows = [[name, f"{saved['predicted_per_minute'][name]:.1f}",
+             f"{saved[name]['busy'] * 60 / saved[name]['seconds']:.1f}", str(saved[name]["runs"]),
+             str(saved[name]["late"])] for name in ("conservative", "hybrid")]
+    note = (f"Predicted saving {saved['predicted']:.1%}, measured {saved['measured']:.1%}; bounds of "
+            f"{', '.join(map(str, saved['bounds']))} s, {saved['hybrid']['seconds']} s each.")
+    first = Sheet("real saving", "Seconds of runs a minute by the real runner",
+                  ("policy", "predicted", "measured", "runs", "late runs"), rows, (note,))
+    rows = [[name, f"{loaded[name]['executed_per_minute']:.1f}", str(loaded[name]["runs"]),
+             f"{loaded[name]['busy'] / loaded[name]['seconds']:.0%}"] for name in ("apart", "merged")]
+    note = (f"{loaded['due_per_minute']:.0f} groups are due a minute, {loaded['overload']:.1f} times what can run "
+            f"apart; merged executes {loaded['ratio']:.2f} times as many.")
+    return [first, Sheet("real overload", "Groups executed a minute by the real runner under overload",
+                         ("runs", "executed a minute", "runs", "busy"), rows, (note,))]

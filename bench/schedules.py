@@ -1,8 +1,9 @@
 """Schedules (003): what the policies cost, on the paper's groups and on random ones, and what overload does to them.
 
-    python bench/schedules.py [--quick]
+    python bench/schedules.py [--real [--only b]] [--quick]
 
-All of it is simulated, without Spark: the paper's partitions and policies by value, 200 random sets of four groups by
+With --real the runner itself follows schedules on Spark (schedules_real.py). Else all of it is simulated, without
+Spark: the paper's partitions and policies by value, 200 random sets of four groups by
 the paper's costs and 40 by Weft's, and the paper's groups at capacities from 4 to 30. Less than a minute.
 """
 
@@ -118,8 +119,16 @@ PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
 
 
 def main() -> None:
-    """Simulates all parts."""
-    options = arguments(__doc__)
+    """Simulates all parts, or runs the real ones."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--real", action="store_true", help="the real runner on real data, in less than four minutes")
+    parser.add_argument("--only", choices=("b",), help="of the real runner only the part under overload, again")
+    options = arguments(__doc__, parser)
+    if options.real:
+        from schedules_real import measure
+
+        finish("schedules_real", results_for(options) | measure(options))
+        return
     results = results_for(options, groups=GROUPS, bounds=BOUNDS, costs=COSTS, minutes=MINUTES)
     finish("schedules", results | {name: part(options) for name, part in PARTS.items()})
 

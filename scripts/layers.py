@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, PAGE = ROOT / "weft", ROOT / "docs" / "architecture.md"
 # From the ground up: a package imports only from those before it.
 LAYERS = ("errors", "aggregates", "model", "slicing", "sql", "cost", "optimize", "final", "extend", "stages", "local",
-          "catalog", "io", "spark", "loom", "calibrate", "testing", "server", "cli")
+          "catalog", "io", "runner", "spark", "loom", "calibrate", "testing", "server", "cli")
 BEGIN, END = "<!-- layers: made by `python -m scripts.layers` -->", "<!-- end of layers -->"
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         QueryError,
         RefusedError,
         RunError,
+        ScheduleWarning,
         SettingError,
         SourceError,
         StreamWarning,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from weft.model import Query, Window
     from weft.optimize.base import Optimizer
     from weft.optimize.problem import Problem
+    from weft.runner.reading import ScheduledRun
+    from weft.runner.runner import RunnerOptions, ScheduleRunner
     from weft.spark.batch.run import Results
     from weft.spark.batch.verify import Verification
     from weft.spark.compact.run import compact
@@ -76,6 +79,10 @@ _HOMES = {
     "QueryError": "weft.errors",
     "RefusedError": "weft.errors",
     "RunError": "weft.errors",
+    "RunnerOptions": "weft.runner.runner",
+    "ScheduleRunner": "weft.runner.runner",
+    "ScheduleWarning": "weft.errors",
+    "ScheduledRun": "weft.runner.reading",
     "SettingError": "weft.errors",
     "SourceError": "weft.errors",
     "StreamWarning": "weft.errors",
@@ -108,6 +115,10 @@ __all__ = [
     "Results",
     "RowSource",
     "RunError",
+    "RunnerOptions",
+    "ScheduleRunner",
+    "ScheduleWarning",
+    "ScheduledRun",
     "SettingError",
     "SinkFacts",
     "SourceError",

@@ -81,6 +81,10 @@ class StreamWarning(UserWarning):
     """What is worth knowing of a stream that runs on."""
 
 
+class ScheduleWarning(UserWarning):
+    """A schedule that runs, though some of its bounds cannot be kept."""
+
+
 class ProjectError(WeftError):
     """A project folder or its weft.toml that cannot be used."""
 

@@ -90,6 +90,20 @@ INCREMENTS = (
         PRIMARY KEY (slice_cache, version)) STRICT, WITHOUT ROWID""",
 )
 
+# Schedules: who runs them, what ran when, and when each query is due again. Times are microseconds since the epoch.
+SCHEDULES = (
+    """CREATE TABLE leases (
+        name TEXT PRIMARY KEY, holder TEXT NOT NULL, process INTEGER NOT NULL, born TEXT NOT NULL, host TEXT NOT NULL,
+        machine TEXT NOT NULL, beats INTEGER NOT NULL, renewed REAL NOT NULL) STRICT""",
+    """CREATE TABLE scheduled_runs (
+        id INTEGER PRIMARY KEY, started INTEGER NOT NULL, seconds REAL NOT NULL, queries TEXT NOT NULL,
+        failed TEXT NOT NULL, new_files INTEGER NOT NULL, steady INTEGER NOT NULL) STRICT""",
+    """CREATE TABLE query_states (
+        query TEXT NOT NULL, meaning TEXT NOT NULL, due INTEGER NOT NULL, started INTEGER, failures INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (query, meaning)) STRICT, WITHOUT ROWID""",
+)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES, INCREMENTS)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES, INCREMENTS, SCHEDULES)
 VERSION = len(MIGRATIONS)

@@ -15,6 +15,8 @@ from weft.catalog.expressions import expressions
 from weft.catalog.nodes import CatalogNode, nodes
 from weft.catalog.plans import plans
 from weft.catalog.registrations import plan_uses, registrations, remove_registration
+from weft.catalog.scheduled import MOST as EVERY_RUN
+from weft.catalog.scheduled import scheduled_runs
 from weft.catalog.statistics import StoredSizes, statistics
 from weft.cli.nearest import did_you_mean
 from weft.cli.options import VIEWS
@@ -24,6 +26,9 @@ from weft.cli.tables import columns, counted, few
 from weft.errors import CatalogError
 from weft.io.formats import is_remote
 from weft.model.window import measured
+from weft.runner.reading import moment_text
+
+LAST_RUNS = 20
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,16 @@ def show_plans(catalog: Catalog, _: bool) -> Shown:
     return Shown([asdict(one) for one in found], (table,))
 
 
+def show_runs(catalog: Catalog, everything: bool) -> Shown:
+    """The last runs of schedules, the newest first."""
+    found = scheduled_runs(catalog, EVERY_RUN if everything else LAST_RUNS)
+    table = columns("started", "seconds", "queries", "failed", "new files")
+    for one in found:
+        table.add_row(moment(moment_text(one.started)), f"{one.seconds:.2f}", few(one.queries, 4),
+                      few(sorted(one.failed), 4) or "–", f"{one.new_files:,}")
+    return Shown([{**asdict(one), "started": moment_text(one.started)} for one in found], (table,))
+
+
 def format_number(value: float | None) -> str:
     """A count, or a dash where it is not known."""
     return "–" if value is None else f"{value:,.0f}"
@@ -189,5 +204,5 @@ def moment(text: str | None) -> str:
 
 
 SHOWING: dict[str, Callable[[Catalog, bool], Shown]] = dict(
-    zip(VIEWS, (show_queries, show_nodes, show_expressions, show_statistics, show_plans), strict=True)
+    zip(VIEWS, (show_queries, show_nodes, show_expressions, show_statistics, show_plans, show_runs), strict=True)
 )

@@ -13,7 +13,7 @@ from weft.optimize.schedule import POLICIES
 from weft.slicing import PAIRS, SLICERS
 
 # What `weft catalog` shows.
-VIEWS = ("queries", "nodes", "expressions", "statistics", "plans")
+VIEWS = ("queries", "nodes", "expressions", "statistics", "plans", "runs")
 
 ProjectOption = Annotated[
     Path | None,
@@ -277,4 +277,21 @@ CapacityOption = Annotated[
 OverheadOption = Annotated[
     float | None,
     typer.Option("--overhead", metavar="COST", help="What a run costs however little it does.", show_default="0"),
+]
+OnePolicyOption = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME", help=f"The policy to run by: {', '.join(p.name for p in POLICIES)}.",
+                 show_default="the one that costs least"),
+]
+OnceDueOption = Annotated[bool, typer.Option("--once", help="Run what is due now, and end.")]
+ForOption = Annotated[
+    str | None,
+    typer.Option("--for", metavar="LENGTH", help="End after that long, as in 90s, 10m or 8h, when the running run is "
+                 "over.", show_default="until it is told to stop"),
+]
+RunsOption = Annotated[
+    int | None, typer.Option("--runs", metavar="N", min=1, help="End after so many runs.", show_default=False)
+]
+RunLinesOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a run, and nothing else, to stdout.")
 ]

@@ -38,8 +38,6 @@ class Question:
 
 def show_policies(output: CommandOutput, question: Question) -> None:
     """Simulates the policies and shows them; whatever is wrong is wrong usage, since there is nothing but options."""
-    if not question.groups:
-        raise wrong("--groups", "give the groups to schedule: their bounds and costs, such as 2m:9,3m:14,5m:29.")
     reply = answer(question)
     output.show(to_dict(reply), *pages(reply))
 
@@ -54,8 +52,12 @@ def answer(question: Question) -> Reply:
         problem = read_groups(question.groups, overhead)
     except PlanError as error:
         raise wrong("--groups", error) from error
-    chosen = tuple(chosen_policies(question.policies))
-    replies = tuple(policy_reply(problem, policy, capacity) for policy in chosen)
+    return reply_for(problem, question.policies, capacity)
+
+
+def reply_for(problem: ScheduleProblem, policies: Sequence[str], capacity: Fraction | None) -> Reply:
+    """What policies make of a problem."""
+    replies = tuple(policy_reply(problem, policy, capacity) for policy in chosen_policies(policies))
     alone = None if capacity is None else under_load(problem, BoundsAlone(problem.bounds), capacity)
     return Reply(problem, capacity, horizon(problem), replies, alone)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 
@@ -14,16 +14,19 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Signals:
-    """Whether an end was asked for."""
+    """Whether an end was asked for; `obey` is called when it first is."""
 
     def __init__(self) -> None:
         self.asked = False
+        self.obey: Callable[[], None] = lambda: None
 
     def ask(self, number: int = 0, frame: object = None) -> None:
         """Note that somebody wants an end; who asks twice gets it at once."""
         if self.asked and number:
             leave(number)
-        self.asked = True
+        if not self.asked:
+            self.asked = True
+            self.obey()
 
 
 def leave(number: int) -> None:

@@ -22,6 +22,7 @@ from weft.cli.signals import Signals, heard
 from weft.cli.stream_table import AVAILABLE, CHECKPOINT, StreamTable, chosen_table, sink_for
 from weft.cli.tables import counted
 from weft.cli.view import View, chosen_view
+from weft.cli.view.bounds import bound_lines, trigger_lines
 from weft.cli.weaving import weave_all
 from weft.io.formats import locate
 from weft.io.sinks import Sink, console
@@ -72,12 +73,17 @@ def stream(output: CommandOutput, folder: Path | None, names: Sequence[str], cho
     with endpoint(settings.table, meter):
         with output.progress("starting Spark") as report:
             loom = weave_all(project, names, report).loom
+        bounds = {query.name: query.every for query in loom.queries if query.every}
+        for told_of in trigger_lines(settings.table.trigger, bounds):
+            print(told_of, file=sys.stderr)
         try:
             with printing(output, settings.prints and not as_json):
                 watch(loom, arguments, meter, view, lambda: tell_all(told, view, output.stdout))
         finally:
             loom.close()
     view.end(meter.readings())
+    for told_of in bound_lines(meter.readings(), bounds):
+        print(told_of, file=sys.stderr)
 
 
 def printing(output: CommandOutput, answers: bool) -> AbstractContextManager[object]:

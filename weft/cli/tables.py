@@ -17,7 +17,8 @@ NUMBERS = ("rows", "Spark's rows", "seconds", "cost", "Ω", "ns per slice", "key
            "rows/s", "lag", "answers", "answers/s", "state", "trigger", "late", "dead",
            "files", "then", "merged MB", "cost/min", "busy", "executed/min", "apart", "missed bounds")
 PLURALS = {"query": "queries", "row": "rows", "tree": "trees", "node": "nodes", "file": "files", "answer": "answers",
-           "trigger": "triggers", "scan": "scans", "late row": "late rows", "dead letter": "dead letters"}
+           "trigger": "triggers", "scan": "scans", "late row": "late rows", "dead letter": "dead letters",
+           "run": "runs", "new file": "new files"}
 
 
 def counted(number: int, noun: str) -> str:

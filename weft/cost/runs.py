@@ -6,6 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from weft.cost.spark import fit_scales
+
+FADING = 20
 
 @dataclass(frozen=True)
 class RunCosts:
@@ -26,6 +31,23 @@ class RunCosts:
         if not chosen:
             return Fraction(0)
         return self.overhead + max(self.reads[g] for g in chosen) + sum((self.answers[g] for g in chosen), Fraction(0))
+
+
+def fit_runs(costs: RunCosts, runs: Sequence[tuple[Sequence[int], float]]) -> RunCosts:
+    """The costs scaled to what runs took, the newest first: each is the groups of a run and its seconds.
+
+    Overhead, reading and answers are scaled each as a whole, so that few runs tell much; what the runs leave open stays
+    as it was. A run counts half as much as one that is `FADING` runs newer: data grows, and machines warm up.
+    """
+    if not runs:
+        return costs
+    parts = [(costs.overhead, max(costs.reads[g] for g in members), sum(costs.answers[g] for g in members))
+             for members, _ in runs]
+    shares = np.array([[float(part) for part in each] for each in parts]) / np.array([[s] for _, s in runs])
+    overhead, reads, answers = (Fraction(float(value)).limit_denominator(10**6)
+                                for value in fit_scales(shares, 0.5 ** (np.arange(len(runs)) / FADING)))
+    return RunCosts(tuple(a * reads for a in costs.reads), tuple(b * answers for b in costs.answers),
+                    costs.overhead * overhead)
 
 
 def count_comparisons(ranges: Iterable[int], interval: int) -> int:

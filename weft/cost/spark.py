@@ -71,12 +71,19 @@ def fit_costs(runs: Sequence[SparkRun], near: SparkCosts) -> SparkCosts:
     start = np.array([getattr(near, f.name) for f in fields(SparkCosts)])
     seconds = np.array([run.seconds for run in runs])
     shares = np.array([run.counts for run in runs]) * start / seconds[:, None]
-    design = np.concatenate((shares, PULL * np.eye(len(start))))
-    target = np.concatenate((np.ones(len(runs)), np.full(len(start), PULL)))
-    scale = np.ones(len(start))
-    for i in list(range(len(start))) * ROUNDS:
+    scale = fit_scales(shares)
+    return SparkCosts(**{f.name: float(f"{value:.4g}") for f, value in zip(fields(SparkCosts), start * scale,
+                                                                          strict=True)})
+
+
+def fit_scales(shares: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """By how much each figure must grow so that its shares of each run, a row, come to one; none below a hundredth."""
+    weights = np.ones(len(shares)) if weights is None else weights
+    design = np.concatenate((shares * weights[:, None], PULL * np.eye(shares.shape[1])))
+    target = np.concatenate((weights, np.full(shares.shape[1], PULL)))
+    scale = np.ones(shares.shape[1])
+    for i in list(range(shares.shape[1])) * ROUNDS:
         column = design[:, i]
         rest = target - design @ scale + column * scale[i]
         scale[i] = max(column @ rest / (column @ column), 0.01)
-    return SparkCosts(**{f.name: float(f"{value:.4g}") for f, value in zip(fields(SparkCosts), start * scale,
-                                                                          strict=True)})
+    return scale

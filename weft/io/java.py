@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 try:
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 except ImportError:
 
     class Py4JError(Exception):  # type: ignore[no-redef]
@@ -14,6 +14,18 @@ except ImportError:
 
     class Py4JJavaError(Py4JError):  # type: ignore[no-redef]
         """Never raised: there is no Java in this process."""
+
+    class Py4JNetworkError(Py4JError):  # type: ignore[no-redef]
+        """Never raised: there is no Java in this process."""
+
+
+def is_java_gone(error: BaseException | None) -> bool:
+    """Whether an error says that Java's process does not answer any more: nothing can run again in this one."""
+    while error is not None:
+        if isinstance(error, Py4JNetworkError | ConnectionError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def spark_reason(error: Exception) -> str:
@@ -29,4 +41,4 @@ def with_file(text: str, cause: str) -> str:
     return cause if found is None or found[1] in cause else f"cannot read {found[1]}: {cause}"
 
 
-__all__ = ["Py4JError", "Py4JJavaError", "spark_reason", "with_file"]
+__all__ = ["Py4JError", "Py4JJavaError", "is_java_gone", "spark_reason", "with_file"]

@@ -11,6 +11,7 @@ from weft.errors import CatalogError
 from weft.io.sinks import AnswerSink, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
+from weft.model.graph import StageGraph
 from weft.model.stages import ReadStage
 from weft.model.workload import Workload
 from weft.spark.batch.run import Results, build_parts, leave_unobserved
@@ -44,45 +45,52 @@ def prepare_run(context: Context, workload: Workload,
     return target
 
 
-def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool) -> Results:
-    """The results of a plan, written where there is a sink; the store keeps what ran and how large it was."""
+def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool,
+                 workload: Workload) -> Results:
+    """The results of a plan's queries, or of a part of them, written where there is a sink; the store keeps the plan
+    and how large what ran was."""
     context, tell = plan.context, progress or report_nothing
+    stages = plan.stages if len(workload) == len(plan.workload) else plan.stages.narrow(names_of(workload))
     if incremental:
-        require_incremental(context, plan.workload)  # before anything of the run is kept
+        require_incremental(context, workload)  # before anything of the run is kept
     if context.store:
         asked = [bound.query for bound in plan.queries]
         context.store.record(plan.optimizer, asked, plan.stages, plan.explain)
     if incremental:
-        return run_from_kept(plan, target, tell)
+        return run_from_kept(context, stages, workload, target, tell)
     observer = SizeObserver() if context.store and target is not None else None
-    parts = build_parts(plan.stages, context.slices, observer or leave_unobserved)
+    parts = build_parts(stages, context.slices, observer or leave_unobserved)
     access = RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
-    report = () if target is None else write_results(context.spark, plan.stages, parts, target, tell, access)
+    report = () if target is None else write_results(context.spark, stages, parts, target, tell, access)
     if observer and context.store:
         keep_run_sizes(context.store, observer)
     return Results(parts.values(), report, (), context.checker.settings.pinned())
 
 
-def run_from_kept(plan: Plan, target: AnswerSink | None, tell: Progress) -> Results:
-    """The results of a plan over kept slices, which are brought up to date first; then so is what lies in a sink."""
-    context, graph = plan.context, plan.stages
-    reader = bring_up(plan, tell)
-    parts = kept_parts(context.spark, graph, reader)
-    report = () if target is None else refresh_results(context.spark, graph, reader, parts, target, tell)
+def names_of(workload: Workload) -> list[str]:
+    """The names of queries."""
+    return [bound.query.name for bound in workload]
+
+
+def run_from_kept(context: Context, stages: StageGraph, workload: Workload, target: AnswerSink | None,
+                  tell: Progress) -> Results:
+    """The results of stages over kept slices, which are brought up to date first; then so is what lies in a sink."""
+    reader = bring_up(context, stages, workload, tell)
+    parts = kept_parts(context.spark, stages, reader)
+    report = () if target is None else refresh_results(context.spark, stages, reader, parts, target, tell)
     return Results(parts.values(), report, reader.report, context.checker.settings.pinned())
 
 
-def bring_up(plan: Plan, tell: Progress) -> SliceReader:
-    """The kept slices of a plan, with those of files that are new."""
-    context = plan.context
-    catalog = require_incremental(context, plan.workload)
+def bring_up(context: Context, stages: StageGraph, workload: Workload, tell: Progress) -> SliceReader:
+    """The kept slices of stages, with those of files that are new."""
+    catalog = require_incremental(context, workload)
     require_workers(context.spark)
     files, frames = context.sources.files, context.sources.frames
-    names = [node.stage.source for node in plan.stages.of(ReadStage)]
+    names = [node.stage.source for node in stages.of(ReadStage)]
     found = {name: snapshot_of(context.spark, name, files[name], frames[name].schema) for name in names}
     with translate_errors():
         reader = SliceReader(context.spark, catalog, found, lambda text: tell(0, 1, text))
-        reader.bring_up(plan.stages)
+        reader.bring_up(stages)
     return reader
 
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from weft.final.choose import Forcing, forced_pairs
 from weft.io.sinks import AnswerSink, Receiver, Sink
-from weft.loom.batch import prepare_run, run_prepared, verify_prepared
+from weft.loom.batch import names_of, prepare_run, run_prepared, verify_prepared
 from weft.loom.plan import Plan, resume_plan
-from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, share, share_as_before
+from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, require_incremental, share, share_as_before
 from weft.loom.registry import Registry
+from weft.loom.schedule import make_runner, plannable
 from weft.loom.stream import prepare_start, start_prepared
 from weft.model.statistics import Statistics
-from weft.model.workload import Workload
 from weft.optimize import Optimizer
+from weft.optimize.schedule.dispatch import RunClock
+from weft.runner.groups import group_queries
+from weft.runner.runner import RunnerOptions, ScheduleRunner
 from weft.slicing import refuse_open
 from weft.spark.batch.run import Results
 from weft.spark.batch.verify import Verification
@@ -83,7 +86,7 @@ class Loom(Registry):
         workload = self._chosen(queries)
         target = prepare_run(self._context, workload, sink)
         plan = self.plan(names_of(workload), algorithm, optimizer, incremental, slicer)
-        return run_prepared(plan, target, progress, incremental)
+        return run_prepared(plan, target, progress, incremental, plan.workload)
 
     def start(
         self,
@@ -107,6 +110,29 @@ class Loom(Registry):
             plan = resume_plan(context, workload, launch.before, forced_pairs(algorithm, context.checker.defined))
         return start_prepared(plan, launch, trigger, max_clock_skew)
 
+    def schedule(
+        self,
+        sink: str | Mapping[str, str] | Sink | AnswerSink,
+        policy: str | None = None,
+        queries: Iterable[str] | None = None,
+        clock: RunClock | None = None,
+        algorithm: Forcing = None,
+        optimizer: str | Optimizer = OPTIMIZER,
+        options: RunnerOptions = RunnerOptions(),
+    ) -> ScheduleRunner:
+        """The runner of queries that have bounds (`every`), by incremental runs of parts of one plan.
+
+        The policy is the one that costs least, or one of "conservative", "aggressive", "hybrid", "harmonic", "cyclic".
+        All queries of the loom are planned together, so that runners of some of them share slices with all others.
+        Nothing runs before runs are asked for: `for run in runner`. See docs/schedules.md.
+        """
+        workload = self._chosen(queries)
+        require_incremental(self._context, workload)
+        group_queries(bound.query for bound in workload)  # raises where one has no bound, before anything is planned
+        prepare_run(self._context, workload, sink)
+        plan = self.plan(plannable(self._context, self._queries.values()), algorithm, optimizer, True)
+        return make_runner(plan, workload, sink, policy, clock, options)
+
     def verify(
         self,
         queries: Iterable[str] | None = None,
@@ -124,8 +150,3 @@ class Loom(Registry):
     def native(self, name: str) -> DataFrame:
         """One query as Spark itself runs it."""
         return self._context.checker.native(self._current([name])[0].query)
-
-
-def names_of(workload: Workload) -> list[str]:
-    """The names of queries."""
-    return [bound.query.name for bound in workload]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Self
@@ -16,7 +16,7 @@ from weft.loom.stream import prepare_start, start_prepared
 from weft.model.graph import StageGraph
 from weft.model.plan import Scan, SharedPlan
 from weft.model.stages import Forced
-from weft.model.workload import Workload
+from weft.model.workload import Workload, choose
 from weft.optimize.cost_breakdown import break_down_plan
 from weft.slicing import refuse_open
 from weft.spark.batch.run import Results
@@ -90,17 +90,22 @@ class Plan:
         return diff(self.stages, other.stages)
 
     def run(self, sink: str | Mapping[str, str] | Sink | AnswerSink | None = None, progress: Progress | None = None,
-            incremental: bool = False) -> Results:
+            incremental: bool = False, queries: Iterable[str] | None = None) -> Results:
         """Run the queries. Without a sink the results are lazy DataFrames; with one every query is written there.
 
         A sink is "noop", a folder for Parquet, {"format": "csv", "path": "out"}, with one folder a query, or an
         `AnswerSink` of your own.
         An incremental run keeps slices in the loom's store and aggregates only files that are new; the results'
         `sources` say what was read. `loom.plan(incremental=True)` makes the plan that finds most of them.
+        With `queries` only these run, by the plan of all: their slices are those that any run of this plan keeps.
         """
         self._require_current()
-        target = prepare_run(self.context, self.workload, sink)
-        return run_prepared(self, target, progress, incremental)
+        wanted = self.workload if queries is None else self._only(queries)
+        target = prepare_run(self.context, wanted, sink)
+        return run_prepared(self, target, progress, incremental, wanted)
+
+    def _only(self, names: Iterable[str]) -> Workload:
+        return tuple(choose({bound.query.name: bound for bound in self.workload}, names))
 
     def start(self, checkpoint: str | PathLike[str], sink: str | Mapping[str, str] | Sink | AnswerSink | Receiver,
               trigger: str | None = None, max_clock_skew: str | None = "1 day",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
@@ -134,7 +134,31 @@ class StageGraph:
         finals = self.of(FinalStage) if id is None else self.trees(id)
         return tuple(asked.name for final in finals for node in self.answers(final.id) for asked in node.stage.queries)
 
+    def narrow(self, queries: Collection[str]) -> StageGraph:
+        """The nodes that some queries need, under the ids and with the columns that they have here.
+
+        So slices that are kept of the whole serve every part of it.
+        """
+        kept: dict[str, Node[Stage]] = {}
+        needed: set[str] = set()
+        for node in reversed(self.nodes):
+            found = asked_only(node, queries) if isinstance(node.stage, AnswerStage) else node
+            if found is not None and (found.id in needed or isinstance(found.stage, AnswerStage)):
+                kept[found.id] = found
+                needed.update(found.inputs)
+        return StageGraph(tuple(kept[node.id] for node in self.nodes if node.id in kept))
+
     @property
     def writes(self) -> tuple[Node[WriteStage], ...]:
         """What is written together."""
         return self.of(WriteStage)
+
+
+def asked_only(node: Node[Stage], queries: Collection[str]) -> Node[Stage] | None:
+    """An answer node with some of its queries; None where it has none of them."""
+    assert isinstance(node.stage, AnswerStage)
+    mine = [(asked, held) for asked, held in zip(node.stage.queries, node.holds, strict=True) if asked.name in queries]
+    if not mine:
+        return None
+    stage = replace(node.stage, queries=tuple(asked for asked, _ in mine))
+    return replace(node, stage=stage, holds=tuple(held for _, held in mine))

@@ -1,4 +1,4 @@
-"""The endpoint that tells monitoring of a stream: /metrics for Prometheus, /health for whoever restarts things."""
+"""The endpoint that tells monitoring of a stream or a runner: /metrics for Prometheus, /health for who restarts it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from weft.server.prometheus import CONTENT_TYPE, render
 from weft.spark.stream.progress import ScanMetrics, format_time, watermark_lag
 
 HOST = "127.0.0.1"
-Read = Callable[[], Sequence[ScanMetrics]]
 Page = tuple[HTTPStatus, str, str]
+Read = Callable[[], Any]
+PageAt = Callable[[str, Any, datetime], Page]  # the page at a path, of what is read, now
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -33,9 +34,11 @@ class Limits:
 
 
 @contextmanager
-def serving(port: int, read: Read, host: str = HOST, limits: Limits = Limits()) -> Iterator[str]:
-    """Serves what `read` gives until the body is done; the body gets the address. Port 0 is any that is free."""
-    server = open_server(port, read, host, limits)
+def serving(port: int, read: Read, host: str = HOST, limits: Limits = Limits(),
+            page_at: PageAt | None = None) -> Iterator[str]:
+    """Serves pages of what `read` gives until the body is done, those of a stream unless others are given; the body
+    gets the address. Port 0 is any that is free."""
+    server = open_server(port, read, host, limits, page_at or page)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True, name="weft-metrics")
     thread.start()
     try:
@@ -56,8 +59,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], read: Read, limits: Limits):
-        self.read, self.limits = read, limits
+    def __init__(self, address: tuple[str, int], read: Read, limits: Limits, page_at: PageAt):
+        self.read, self.limits, self.page_at = read, limits, page_at
         self.deadlines: dict[Any, float] = {}  # by connection, the oldest first
         self.changing = Lock()
         super().__init__(address, Handler)
@@ -101,10 +104,10 @@ class Server(ThreadingHTTPServer):
         """Say nothing of a client that went away: stderr is for what the user can mend."""
 
 
-def open_server(port: int, read: Read, host: str, limits: Limits) -> Server:
+def open_server(port: int, read: Read, host: str, limits: Limits, page_at: PageAt) -> Server:
     """A server that listens, or an error that says why it cannot."""
     try:
-        return Server((host, port), read, limits)
+        return Server((host, port), read, limits, page_at)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise RunError(f"cannot serve metrics on {host}:{port}: {reason}. Name another with --metrics-port.") from error
@@ -127,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def head(self) -> bytes:
         """Sends the status and the headers, and gives the page."""
-        status, kind, text = page(self.path.partition("?")[0], self.server.read(), datetime.now(UTC))
+        status, kind, text = self.server.page_at(self.path.partition("?")[0], self.server.read(), datetime.now(UTC))
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -140,11 +143,16 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def page(path: str, readings: Sequence[ScanMetrics], now: datetime) -> Page:
-    """The page at a path."""
+    """The page of a stream at a path."""
+    return page_of(path, lambda: render(readings, now), lambda: health(readings, now))
+
+
+def page_of(path: str, metrics: Callable[[], str], health: Callable[[], dict[str, Any]]) -> Page:
+    """The page at a path, of what metrics and health are there."""
     if path == "/metrics":
-        return HTTPStatus.OK, CONTENT_TYPE, render(readings, now)
+        return HTTPStatus.OK, CONTENT_TYPE, metrics()
     if path == "/health":
-        found = health(readings, now)
+        found = health()
         status = HTTPStatus.OK if found["ok"] else HTTPStatus.SERVICE_UNAVAILABLE
         return status, "application/json", json.dumps(found) + "\n"
     return HTTPStatus.NOT_FOUND, PLAIN, "There is /metrics and /health.\n"

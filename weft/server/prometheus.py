@@ -1,16 +1,18 @@
-"""The figures of a stream in Prometheus's text format."""
+"""Figures in Prometheus's text format, and those of a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
+from typing import Any
 
-from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, watermark_lag
+from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, trigger_load, watermark_lag
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[dict[str, str], float]
-Samples = Callable[[Sequence[ScanMetrics], datetime], Iterable[Sample]]
+Samples = Callable[[Any, datetime], Iterable[Sample]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,14 @@ def up(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
     yield from ((scan(one), float(one.active)) for one in readings)
 
 
+def shortest_trigger(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
+    """The shortest trigger of each scan that recent ones show to be sustainable."""
+    for one in readings:
+        load = trigger_load(one.recent)
+        if load is not None and isfinite(load.shortest):
+            yield scan(one), load.shortest
+
+
 def scan(reading: ScanMetrics) -> dict[str, str]:
     """The label of a scan."""
     return {"scan": reading.scan}
@@ -70,6 +80,8 @@ METRICS = (
            of_last(lambda f, now: watermark_lag(f.watermark, now))),
     Metric("weft_trigger_seconds", "gauge", "Seconds that the last trigger took.",
            of_last(lambda f, now: f.trigger_seconds)),
+    Metric("weft_shortest_trigger_seconds", "gauge", "The shortest trigger that can be sustained, by recent triggers.",
+           shortest_trigger),
     Metric("weft_state_rows", "gauge", "Rows in the scan's state after the last trigger.",
            of_last(lambda f, now: f.state_rows)),
     Metric("weft_state_bytes", "gauge", "Bytes of memory that the scan's state takes after the last trigger.",
@@ -77,12 +89,12 @@ METRICS = (
 )
 
 
-def render(readings: Sequence[ScanMetrics], now: datetime) -> str:
-    """Every metric with its help, its type and its samples."""
-    return "".join(f"{line}\n" for metric in METRICS for line in lines(metric, readings, now))
+def render(readings: Any, now: datetime, metrics: Sequence[Metric] = METRICS) -> str:
+    """Every metric of what is read with its help, its type and its samples."""
+    return "".join(f"{line}\n" for metric in metrics for line in lines(metric, readings, now))
 
 
-def lines(metric: Metric, readings: Sequence[ScanMetrics], now: datetime) -> Iterator[str]:
+def lines(metric: Metric, readings: Any, now: datetime) -> Iterator[str]:
     """The lines of one metric."""
     yield f"# HELP {metric.name} {escaped_help(metric.help)}"
     yield f"# TYPE {metric.name} {metric.kind}"

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.unit.catalog.queries import bound, explained, identity
-from weft.catalog.database import FILE
+from weft.catalog.database import FILE, open_catalog
 from weft.catalog.nodes import CatalogNode
+from weft.catalog.scheduled import RecordedRun, keep_run
 from weft.catalog.statistics import Origin, Sizes
 from weft.catalog.store import Rows, open_store
 from weft.cli.catalog import cuts
@@ -152,3 +153,14 @@ def test_a_node_says_whether_it_cuts_time_or_rows() -> None:
     node = CatalogNode(1, "trades", (), "ts", (None,), ((0, 90_000_000), (1, 4)), "", None, ())
     assert cuts(replace(node, progressions=((0, 90_000_000),))) == "cut every 90 s"
     assert cuts(replace(node, unit="rows")) == "cut every 90000000 rows, every 4 rows from 1 row"
+
+
+def test_runs_of_schedules(weft: Weft) -> None:
+    with open_catalog(Path(".weft") / FILE) as catalog:
+        for number in range(25):
+            failed = {"high": "no"} if number else {}
+            keep_run(catalog, RecordedRun(number * 1_000_000, 1.5, ("vwap", "high"), failed, 3, True))
+    text = shown(weft("runs"))
+    assert len(re.findall(r"1970-01-01 00:00:\d\d UTC +1.50 +vwap, high +high +3", text)) == 20
+    data = json.loads(shown(weft("runs", "--all", "--json")))["runs"]
+    assert len(data) == 25 and data[-1]["started"] == "1970-01-01T00:00:00.000Z" and data[-1]["failed"] == {}

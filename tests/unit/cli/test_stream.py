@@ -87,6 +87,10 @@ class FakeLoom:
     def source(self, name: str, path: str, **options: Any) -> None:
         self.sources[name] = options
 
+    @property
+    def queries(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(name=name, every=None) for name in self.names]
+
     def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None) -> None:
         self.names += queries
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from rich.console import Console, RenderableType
 from weft.cli.output import CommandOutput
 from weft.cli.view import JsonLines, LiveView, PlainLines, chosen_view
 from weft.cli.view.base import length, size, speed, summary
+from weft.cli.view.bounds import bound_lines, trigger_lines
 from weft.cli.view.live import busiest, frame, total_table
 from weft.cli.view.plain_lines import line
 from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, sum_triggers
@@ -130,3 +132,25 @@ def test_a_terminal_is_drawn_upon(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "scan-0" in terminal.getvalue() and "vwap" in terminal.getvalue()
     view.end([reading(FIGURES)])
     assert "Ended after 1 trigger: 1,000 rows read, 60 answers" in terminal.getvalue()
+
+
+def test_which_bounds_a_stream_keeps() -> None:
+    """A second each and a second for 1000 rows, of which 500 come a second: T* = 2 s."""
+    shown = [TriggerMetrics("scan-0", NOW + timedelta(seconds=at), rows=rows, trigger_seconds=1 + rows / 1000)
+             for at, rows in ((0, 1000), (4, 2000), (8, 1000), (10, 2000))]
+    bounds = {"vwap": 5_000_000, "high": 1_000_000, "other": 1_000_000}
+    (found,) = bound_lines([reading(*shown)], bounds)
+    assert found.startswith("scan-0: the shortest trigger that it can sustain is 1.9 s (1 s each, 46% of the time")
+    assert found.endswith("keeps vwap (every 5 s), misses high (every 1 s).")
+    assert list(bound_lines([reading(*shown)], {})) == list(bound_lines([reading()], bounds)) == []
+    (none,) = bound_lines([reading(*(replace(one, at=NOW) for one in shown))], bounds)
+    assert "no trigger is long enough" in none
+
+
+def test_a_trigger_that_is_longer_than_bounds_allow() -> None:
+    bounds = {"vwap": 5_000_000, "high": 60_000_000}
+    (found,) = trigger_lines("10 seconds", bounds)
+    assert found == "The trigger of 10 s is longer than answers may wait: it misses vwap (every 5 s)."
+    for trigger in ("5 seconds", "available", "no length", None):
+        assert list(trigger_lines(trigger, bounds)) == []
+    assert list(trigger_lines("10 seconds", {})) == []

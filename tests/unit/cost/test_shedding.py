@@ -16,7 +16,7 @@ from weft.cost.shedding.bounds import expected_error, needed_integer_share, need
 from weft.cost.shedding.estimates import FEWEST_KEPT, Z95, Estimate, WeightedSums, weighted
 from weft.cost.shedding.join_variance import JoinedPair, join_estimate, join_variance
 from weft.cost.shedding.sampling import HASHES, LOWEST, Sampling, share_with_variance
-from weft.cost.shedding.triggers import shortest_trigger, utilisation
+from weft.cost.shedding.triggers import TriggerLoad, measure_triggers, shortest_trigger, utilisation
 from weft.errors import PlanError
 
 TEN = (3.0, -1.5, 0.0, 7.25, 100.0, 2.0, 2.0, -40.0, 11.0, 5.5)
@@ -210,3 +210,14 @@ def test_triggers_long_enough():
     assert shortest_trigger(1.2, 0.4) == pytest.approx(2.0) and shortest_trigger(1.2, 0.4, 0.7) == pytest.approx(4.0)
     assert shortest_trigger(1.2, 1.0) == shortest_trigger(1.2, 0.8, 0.7) == inf
     assert utilisation(shortest_trigger(1.2, 0.4, 0.7), 1.2, 0.4) == pytest.approx(0.7)
+
+
+def test_what_triggers_take_is_measured():
+    """Two seconds each and a second for 1000 rows, 400 of which come a second: U = 0.4, T* = 2 / 0.6."""
+    triggers = [(2 + rows / 1000, rows) for rows in (500, 1000, 2000, 4000)]
+    load = measure_triggers(triggers, 7500 / 400)
+    assert load.fixed == pytest.approx(2) and load.rows == pytest.approx(0.4)
+    assert load.shortest == pytest.approx(2 / 0.6)
+    assert measure_triggers(triggers, 7.5).shortest == inf, "rows alone take all of the time"
+    assert measure_triggers([(2.0, 100)] * 5, 20) == TriggerLoad(2.0, 0.0), "of triggers alike all counts as fixed"
+    assert measure_triggers(triggers[:2], 10) is None

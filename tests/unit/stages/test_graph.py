@@ -117,3 +117,30 @@ def test_diff_tells_what_is_kept():
 def test_diff_sees_a_query_that_asks_for_something_else():
     found = diff(graph_of(bound("a")), graph_of(bound("a", 20)))
     assert found.queries.kept == () and found.queries.added == found.queries.dropped == ("a",)
+
+
+@pytest.mark.parametrize("optimizer", ["cheapest", "no_share", "share_all"])
+def test_a_part_of_a_graph_has_the_ids_and_columns_of_the_whole(optimizer):
+    asked = [bound(f"q{i}", 10 + i % 3, None if i % 2 else "price > 7", call=("sum", "max")[i % 2]) for i in range(8)]
+    graph = graph_of(*asked, optimizer=optimizer)
+    for names in (["q3"], ["q0", "q5"], [f"q{i}" for i in range(7)]):
+        part = graph.narrow(names)
+        assert sorted(part.queries()) == names
+        for node in part:
+            same = graph[node.id]
+            assert set(node.inputs) <= {other.id for other in part}
+            if isinstance(node.stage, AnswerStage):
+                assert replace(node.stage, queries=same.stage.queries) == same.stage
+                assert set(node.holds) <= set(same.holds)
+            else:
+                assert node == same
+        needed = {part.slices_of(node).id for node in part.of(AnswerStage)}
+        assert {node.id for node in part.slices} == needed, "no slices that nobody reads"
+    assert graph.narrow([f"q{i}" for i in range(8)]) == graph
+
+
+def test_a_part_of_a_graph_keeps_the_slices_that_its_own_are_derived_from():
+    graph = derived_graph()
+    assert [node.kind for node in graph.narrow(["b"])] == ["Read", "Partial", "Derive", "Final", "Answer"]
+    assert [node.kind for node in graph.narrow(["a"])] == ["Read", "Partial", "Final", "Answer"]
+    assert graph.narrow([]).nodes == ()

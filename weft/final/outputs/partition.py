@@ -57,7 +57,6 @@ def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection]
         for name in asked:
             files.add(name, rows)
 
-    reuse_memory()
     columns = receive_columns(batches)
     if columns:
         yield project_columns(stage, projections, target, columns, add_rows)
@@ -66,7 +65,6 @@ def project_partition(stage: FinalStage, projections: Sequence[WorkerProjection]
 def project_buckets(stage: FinalStage, projections: Sequence[WorkerProjection], buckets: Mapping[str, TimeBuckets],
                     target: FileFormat | None, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the output rows of one partition to files of a bucket of time each; then say what was done."""
-    reuse_memory()
     columns = receive_columns(batches)
     if columns:
         yield project_columns(stage, projections, target, columns, adding_to_buckets(buckets))
@@ -102,6 +100,7 @@ def split_by_end(answers: AnswerColumns, length: int,
 def project_columns(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
                     columns: Sequence[pa.Array], add_rows: AddRows) -> pa.RecordBatch:
     """Fold slices and let `add_rows` put the rows of every projection into files; what was done, as a batch."""
+    reuse_memory()
     takers = key_takers(columns[: stage.keys])
     failed: dict[int, str] = {}
     with QueryFiles(target) as files:

@@ -33,13 +33,15 @@ class RunRules:
     """By what runs are chosen: when groups are due, their bounds, and whether late groups join those that are due.
 
     With `merge` all that is late or due is one run (003, late-pending sharing). Without it only what became due at
-    the same moment is, and the earliest deadline goes first.
+    the same moment is, and the earliest deadline goes first. Groups that have failed no more than `tried_together`
+    times in a row are tried again together; who finds out by itself which of them fails need never try each alone.
     """
 
     timetable: Timetable
     bounds: tuple[int, ...]
     merge: bool = True
     back_off: BackOff = BackOff()
+    tried_together: int = 1
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,12 @@ def runs_apart(ready: Iterable[int], rules: RunRules, state: RunState) -> list[t
     """The runs that could start now, of which one does.
 
     What failed never runs with what did not, so that it cannot fail it too. After a first failure, which may have been
-    the machine's, groups are tried again together; after a second each is alone.
+    the machine's, groups are tried again together; after a second each is alone, unless the rules say otherwise.
     """
     runs: dict[tuple[int, int], list[int]] = {}
     for g in ready:
         failures = state[g].failures
-        key = g if failures > 1 else 0 if rules.merge else state[g].due
+        key = g if failures > rules.tried_together else 0 if rules.merge else state[g].due
         runs.setdefault((min(failures, 2), key), []).append(g)
     return [tuple(members) for members in runs.values()]
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
+from weft.cost.shedding.triggers import TriggerLoad, measure_triggers
+
 Labels = Mapping[str, tuple[str, ...]]
 # What a rate that people read is taken over: most triggers close no window, so those of a single one would flicker.
 MINUTE = 60.0
@@ -143,6 +145,15 @@ def current_rates(figures: Iterable[TriggerMetrics], now: datetime) -> Rates:
     seconds = min(max((now - began).total_seconds(), 1.0), MINUTE)
     sums = sum_triggers(taken)
     return Rates(rate(sums.rows, seconds), {query: rate(count, seconds) for query, count in sums.answers.items()})
+
+
+def trigger_load(figures: Iterable[TriggerMetrics]) -> TriggerLoad | None:
+    """What recent triggers took, whatever their rows and for them; None where there are too few to tell."""
+    taken = sorted(figures, key=lambda one: one.at)
+    if not taken:
+        return None
+    elapsed = (end_of_trigger(taken[-1]) - taken[0].at).total_seconds()
+    return measure_triggers([(one.trigger_seconds, one.rows) for one in taken], elapsed)
 
 
 def end_of_trigger(figures: TriggerMetrics) -> datetime:

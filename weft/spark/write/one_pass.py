@@ -2,7 +2,7 @@
 
 Spark reads the rows and evaluates what each brings to the columns of slices (`Component.lifts`); workers make slices of
 them, Spark sends these on by bucket, and workers fold them and make the output rows: one job for all trees of a source.
-See decision 0032.
+See decision 0033.
 """
 
 from __future__ import annotations
