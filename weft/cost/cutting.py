@@ -10,7 +10,7 @@ NANO = 1e-9
 
 @dataclass(frozen=True)
 class CutCosts:
-    """Processor time, measured on the demo's scans (docs/benchmarks/demo_queries.md).
+    """Processor time, fitted by eye to the demo's six scans, the mixed queries and single scans (decision 0033).
 
     Nanoseconds of Spark: per row and scan, more for each column of its slices, and for each slice that is sent to
     workers; seconds for the generated code of a scan, which is compiled when it first runs. Nanoseconds of workers: per

@@ -9,6 +9,6 @@ def reuse_memory() -> None:
     """Let Arrow take memory from the C library, as NumPy does.
 
     Arrow's own pools give large arrays back at once, and the next one costs a page fault for every 4 KiB: half of the
-    processor time of cutting a million rows (docs/benchmarks/demo_queries.md).
+    processor time of a worker's first million rows (docs/benchmarks/demo_queries.md).
     """
     pa.set_memory_pool(pa.system_memory_pool())
