@@ -16,9 +16,8 @@ from weft.aggregates.component import ROWS
 from weft.aggregates.count_sum_avg import summed
 from weft.aggregates.min_max import lower_max, lower_max_by, lower_min_by
 from weft.aggregates.moments import comoments, moments
-from weft.final.cut import GroupingCut, RowCut, RowCutter
+from weft.final.cut import ComputedColumns, GroupingCut, RowColumns, RowCut, RowCutter
 from weft.final.cut.groupings import NONE
-from weft.final.cut.rows import ComputedColumns
 from weft.final.project.arithmetic import Quotient
 from weft.final.project.leaves import Literal, Value
 from weft.final.state.form import SliceForm, from_bytes
@@ -45,8 +44,9 @@ def form_of(components, keys=1, marks=0, cut=((0, 10),)) -> SliceForm:
 
 def row_cut(form: SliceForm, **changes) -> RowCut:
     """A cut of rows `t`, `k`, `x`, `by` by one key, for a grouping of three buckets."""
-    made = RowCut(form, "t", ("k",), (), VALUES, None, False, (GroupingCut(0, form, (5, 6, 7), False),))
-    return replace(made, **changes)
+    made = RowCut(form, RowColumns("t", ("k",), (), VALUES), (GroupingCut(0, form, (5, 6, 7), False),))
+    groupings = changes.pop("groupings", made.groupings)
+    return replace(made, rows=replace(made.rows, **changes), groupings=groupings)
 
 
 def cut_all(cut: RowCut, table: pa.Table, computed=NOTHING, batch: int = 3) -> dict[int, list[dict]]:
@@ -122,8 +122,8 @@ def test_marks_keep_slices_apart(drawn, marked_only):
     table = pa.table({"t": pa.array(t, pa.int64()), "k": pa.array(k), "mark": pa.array(mark, pa.int64()),
                       "x": pa.array(map(float, x), pa.float64())})
     form = form_of((ROWS, summed(X, "")), marks=1)
-    cut = RowCut(form, "t", ("k",), ("mark",), ((None, False), ("x", False)), None, marked_only,
-                 (GroupingCut(0, form, (1,), False),))
+    rows = RowColumns("t", ("k",), ("mark",), ((None, False), ("x", False)), None, marked_only)
+    cut = RowCut(form, rows, (GroupingCut(0, form, (1,), False),))
     expected: dict = {}
     for at, key, bits, value in drawn:
         if bits or not marked_only:

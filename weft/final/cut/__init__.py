@@ -3,7 +3,7 @@
 One pass over the rows serves all scans of a source. Runs in a Spark worker, without Spark.
 """
 
-from weft.final.cut.groupings import GroupingCut, pack_slices
-from weft.final.cut.rows import RowCut, RowCutter
+from weft.final.cut.groupings import GroupingCut
+from weft.final.cut.rows import ComputedColumns, RowColumns, RowCut, RowCutter
 
-__all__ = ["GroupingCut", "RowCut", "RowCutter", "pack_slices"]
+__all__ = ["ComputedColumns", "GroupingCut", "RowColumns", "RowCut", "RowCutter"]

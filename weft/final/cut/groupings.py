@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from weft.final.state.form import SliceForm, merge_equal_starts, to_bytes
+from weft.final.state.form import SliceForm, merge_equal_starts, slice_starts, to_bytes
 from weft.final.state.hashing import hash_keys
 
 BUCKET, GROUPING, SLICES = "bucket", "grouping", "slices"
-
-
 NONE = -1  # the grouping of a reason why only Spark can cut the rows
 
 
@@ -46,10 +44,8 @@ def select_slices(slices: pa.Table, scan: SliceForm, grouping: GroupingCut) -> p
     form, table = grouping.form, slices.select(grouping.form.names)
     if not grouping.derived:
         return table
-    start = scan.starts(slices)
-    coarser = np.maximum.reduce([start - (start - phase) % period for phase, period in form.cut])
-    name = form.names[form.keys]
-    return merge_equal_starts(form, table.set_column(form.keys, name, pa.array(coarser)))
+    start = pa.array(slice_starts(scan.starts(slices), form.cut))
+    return merge_equal_starts(form, table.set_column(form.keys, form.names[form.keys], start))
 
 
 def give_up(reason: str) -> pa.RecordBatch:

@@ -10,41 +10,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates.monoids.base import AS_IS
+from weft.final.batches import hold_batches
 from weft.final.cut.groupings import GroupingCut, give_up, pack_slices
 from weft.final.fold.partition import compact_numbers, encode_key, order_by_digits, sort_order
 from weft.final.memory import reuse_memory
-from weft.final.project import AnswerColumns, AnswerValues, NeedsSpark, Projection
-from weft.final.project.columns import AnswerScope
-from weft.final.project.evaluate import output_arrays
+from weft.final.project import AnswerColumns, AnswerValues, NeedsSpark, Projection, evaluate
 from weft.final.project.tree import Node
-from weft.final.state.form import SliceForm
-from weft.model.edges import Progression
+from weft.final.state.form import SliceForm, slice_starts
 
 MOST_BYTES = 1 << 28  # of rows that are cut together: fewer make more slices of the same start
 
 
 @dataclass(frozen=True)
-class RowCut:
-    """How the slices of one scan are made of a source's rows, and the groupings that read them.
+class RowColumns:
+    """The columns of rows that a scan reads; a value that is None is one, and one that counts says whether it is there.
 
-    `keys`, `marks` and `values` name the columns of the rows; a value that is None is one, and one that counts says
-    whether it is there. Rows count where `keep` is true, or, of scans with marks that keep no row without, where there
-    is a mark.
+    Rows count where `keep` is true, or, of scans with marks that keep no row without, where there is a mark.
     """
 
-    form: SliceForm
     time: str
     keys: tuple[str, ...]
     marks: tuple[str, ...]
     values: tuple[tuple[str | None, bool], ...]
-    keep: str | None
-    marked_only: bool
-    groupings: tuple[GroupingCut, ...]
+    keep: str | None = None
+    marked_only: bool = False
 
-    @property
-    def sums(self) -> set[int]:
-        """Which values are sums of floating numbers."""
-        return {places[0] for c, places in self.form.merging or () if c.monoid.starts_at_zero and c.type == "double"}
+
+@dataclass(frozen=True)
+class RowCut:
+    """How the slices of one scan are made of a source's rows, and the groupings that read them."""
+
+    form: SliceForm
+    rows: RowColumns
+    groupings: tuple[GroupingCut, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +55,7 @@ class ComputedColumns:
     def of(self, rows: pa.Table) -> dict[str, pa.Array]:
         """The columns; raises NeedsSpark where Spark raises an error, or might."""
         values = {name: AnswerValues(rows.column(name).chunk(0)) for name in rows.column_names}
-        made = output_arrays(Projection((), None, self.nodes), AnswerScope(
-            Projection((), None, self.nodes), AnswerColumns(rows.num_rows, values)), None)
+        made = evaluate(Projection((), None, self.nodes), AnswerColumns(rows.num_rows, values))
         return dict(zip(self.names, made, strict=True))
 
 
@@ -72,7 +69,7 @@ class RowCutter:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, a grouping, and the slices that have both as bytes."""
         reuse_memory()
-        for held in hold_batches(batches):
+        for held in hold_batches(batches, MOST_BYTES):
             table = pa.Table.from_batches(held).combine_chunks()
             try:
                 rows = HeldRows(table, self.computed.of(table))
@@ -83,21 +80,6 @@ class RowCutter:
                 slices = cut_slices(rows, cut)
                 if slices is not None:
                     yield from (pack_slices(slices, cut.form, each) for each in cut.groupings)
-
-
-def hold_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches with rows, as many at a time as are not too large together."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if batch.num_rows:
-            held.append(batch)
-            size += batch.nbytes
-        if size > MOST_BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
 
 
 @dataclass
@@ -165,11 +147,11 @@ def order_by_time(number: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 def cut_slices(rows: HeldRows, cut: RowCut) -> pa.Table | None:
     """The slices of a scan's rows, None where it has none; they are left unmerged where a sum does not fit."""
-    held = rows.by_key(cut.keys, cut.time)
+    held = rows.by_key(cut.rows.keys, cut.rows.time)
     start = slice_starts(held.time, cut.form.cut)
     kept, number = kept_rows(held, cut), held.number
-    if cut.marks:
-        number = number_groups([(number, int(number.max()) + 1), *(encode_key(held.value(m)) for m in cut.marks)],
+    if cut.rows.marks:
+        number = number_groups([(number, int(number.max()) + 1), *(encode_key(held.value(m)) for m in cut.rows.marks)],
                                len(number))
         kept = by_mark(kept, number, start)
     if kept is not None:
@@ -182,10 +164,10 @@ def cut_slices(rows: HeldRows, cut: RowCut) -> pa.Table | None:
 
 def kept_rows(held: OrderedRows, cut: RowCut) -> np.ndarray | None:
     """The places of the rows that count; None where all do."""
-    if cut.keep is not None:
-        return np.flatnonzero(held.value(cut.keep).fill_null(False).to_numpy(zero_copy_only=False))
-    if cut.marked_only:
-        return np.flatnonzero(np.bitwise_or.reduce([held.value(name).to_numpy() for name in cut.marks]))
+    if cut.rows.keep is not None:
+        return np.flatnonzero(held.value(cut.rows.keep).fill_null(False).to_numpy(zero_copy_only=False))
+    if cut.rows.marked_only:
+        return np.flatnonzero(np.bitwise_or.reduce([held.value(name).to_numpy() for name in cut.rows.marks]))
     return None
 
 
@@ -194,11 +176,6 @@ def by_mark(kept: np.ndarray | None, number: np.ndarray, start: np.ndarray) -> n
     if kept is None:
         return sort_order(number, start)
     return kept[sort_order(number[kept], start[kept])] if len(kept) else kept
-
-
-def slice_starts(time: np.ndarray, cut: Sequence[Progression]) -> np.ndarray:
-    """Where the slice of each time starts: the latest cut that is not after it."""
-    return np.maximum.reduce([time - (time - phase) % period for phase, period in cut])
 
 
 def number_groups(codes: Sequence[tuple[np.ndarray, int]], size: int) -> np.ndarray:
@@ -216,17 +193,17 @@ def merge_rows(held: OrderedRows, cut: RowCut, kept: np.ndarray | None, first: n
     """The slices of rows that lie in the order of their slices; a run of rows is a slice."""
     form, chosen = cut.form, None if kept is None else pa.array(kept)
     taken: dict[tuple[str | None, bool], pa.Array] = {}
-    for each in cut.values:
+    for each in cut.rows.values:
         if each not in taken:
             taken[each] = held.value(*each) if chosen is None else held.value(*each).take(chosen)
-    values = [taken[each] for each in cut.values]
-    for i in cut.sums:
+    values = [taken[each] for each in cut.rows.values]
+    for i in form.float_sums:
         values[i] = pc.add(values[i], 0.0)  # a sum of -0.0 alone is 0.0, as it is in Spark
     merged = merge_runs(form, values, first)
     heads = first if merged is not None else np.arange(len(start))
     place = held.places.take(pa.array(heads if kept is None else kept[heads]))
-    head = [*(held.rows.column(name).take(place) for name in cut.keys), pa.array(start[heads]),
-            *(held.rows.column(name).take(place) for name in cut.marks)]
+    head = [*(held.rows.column(name).take(place) for name in cut.rows.keys), pa.array(start[heads]),
+            *(held.rows.column(name).take(place) for name in cut.rows.marks)]
     return pa.table([*head, *(values if merged is None else merged)], names=list(form.names))
 
 

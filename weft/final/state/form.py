@@ -38,6 +38,11 @@ class SliceForm:
         """How many columns come before the values."""
         return self.keys + 1 + self.marks
 
+    @property
+    def float_sums(self) -> set[int]:
+        """Which values are sums of floating numbers."""
+        return {places[0] for c, places in self.merging or () if c.monoid.starts_at_zero and c.type == "double"}
+
     def starts(self, table: pa.Table) -> np.ndarray:
         """When slices start."""
         return table.column(self.keys).to_numpy()
@@ -46,6 +51,11 @@ class SliceForm:
         """When slices end: at the first cut after their start."""
         start = self.starts(table)
         return np.minimum.reduce([start - (start - phase) % period + period for phase, period in self.cut])
+
+
+def slice_starts(time: np.ndarray, cut: Sequence[Progression]) -> np.ndarray:
+    """Where the slice of each time starts: the latest cut that is not after it."""
+    return np.maximum.reduce([time - (time - phase) % period for phase, period in cut])
 
 
 def merge_all(form: SliceForm, table: pa.Table) -> pa.Table:

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.component import ROWS, Component
 from weft.final.fold.partition import columns_read
 from weft.final.state.bucket import BucketGrouping, BucketPart
 from weft.final.state.form import SliceForm, to_bytes
@@ -18,7 +17,9 @@ from weft.final.state.history import levels_for
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import PartialStage
 from weft.spark.session.connect import prepare_callback
+from weft.spark.stages.bucket_ids import spread_bucket_ids
 from weft.spark.stages.partial import SLICE
+from weft.spark.stages.row_lifts import merge_components
 from weft.stages.build import for_stream, narrow_final
 
 BUCKET, SLICES = "__weft_bucket", "slices"
@@ -72,47 +73,6 @@ def plan_grouping(scan: StageGraph, node: Node[PartialStage], buckets: tuple[int
     return BucketPlan(grouping, node.stage.key_names, columns, buckets)
 
 
-def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
-    """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
-    place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
-    if not all(c.monoid.merge for c in components):
-        return None
-    numbers = dict.fromkeys(number for _, number in place)
-    found = tuple((c, tuple(place[sql, number] for sql in c.columns))
-                  for c in dict.fromkeys((ROWS, *components)) for number in numbers
-                  if all((sql, number) in place for sql in c.columns))
-    covered = {at for _, places in found for at in places}
-    return found if len(covered) == len(needed) else None
-
-
-def spread_bucket_ids(nodes: int, partitions: int) -> tuple[tuple[int, ...], ...]:
-    """Numbers for a bucket a node and partition, chosen so that Spark's hash sends them to different partitions."""
-    found: list[list[int]] = [[] for _ in range(partitions)]
-    number = 0
-    while min(map(len, found)) < nodes:
-        home = found[murmur3(number) % partitions]
-        if len(home) < nodes:
-            home.append(number)
-        number += 1
-    return tuple(tuple(home[node] for home in found) for node in range(nodes))
-
-
-def murmur3(number: int) -> int:
-    """Spark's hash of an int: Murmur3 of 32 bits with the seed 42, as a signed number."""
-    word = rotate_left(number * 0xCC9E2D51, 15) * 0x1B873593 & 0xFFFFFFFF
-    value = rotate_left(42 ^ word, 13) * 5 + 0xE6546B64 & 0xFFFFFFFF
-    value ^= 4
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        value = (value ^ value >> shift) * factor & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def rotate_left(value: int, by: int) -> int:
-    """The lower 32 bits, rotated to the left."""
-    value &= 0xFFFFFFFF
-    return (value << by | value >> 32 - by) & 0xFFFFFFFF
-
-
 def bucket_slices(slices: DataFrame, plans: Sequence[BucketPlan]) -> DataFrame:
     """The slices with their bucket, once for each grouping, packed into few rows."""
     chosen = [bucket_column(each.keys, each.buckets) for each in plans]
@@ -153,19 +113,6 @@ def split_by_bucket(held: Sequence[pa.RecordBatch]) -> Iterator[tuple[int, pa.Ta
     table = table.take(pa.array(order))
     for low, high in zip(heads, [*heads[1:], len(order)], strict=True):
         yield int(number[order[low]]), table.slice(low, high - low)
-
-
-def split_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches that are not too large together."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size > MOST_BYTES:
-            yield held
-            held, size = [], 0
-    yield held
 
 
 def pack_bucket(bucket: int, table: pa.Table) -> pa.RecordBatch:

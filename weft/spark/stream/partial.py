@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from weft.aggregates.base import FRACTIONAL, INTEGRAL
-from weft.aggregates.component import ROWS, Lift
+from weft.aggregates.component import Lift
+from weft.final.batches import hold_batches
 from weft.final.state.form import SliceForm, merge_equal_starts, to_bytes
 from weft.final.state.hashing import hash_keys
 from weft.io.arrivals import DELAY, LETTER, TIME
@@ -25,37 +25,26 @@ from weft.model.stages import PartialStage
 from weft.slicing import slice_start
 from weft.spark.session.connect import prepare_callback
 from weft.spark.stages.partial import SLICE, mark_columns, passing_above
+from weft.spark.stages.row_lifts import ONE, find_merges, has_lifts, normalize_key
 from weft.spark.stream.buckets import (
     BUCKET,
     LETTERS,
+    MOST_BYTES,
     SLICES,
     BucketPlan,
-    merge_components,
     select_columns,
-    split_batches,
 )
 
 END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
-# Keys that have the same bytes wherever Spark groups them, once floats are made so.
-PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
 # So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess.
 MOST_LIFTED = 24
-EMPTY = pa.table({LETTER: pa.array([], pa.string())})
-ONE = ROWS.lifts[0].under(None)  # what every row brings to a count of rows
 
 
 def is_cut_in_workers(stage: PartialStage) -> bool:
     """Whether workers can make the slices of a stream, and shall."""
-    kinds = [kind for kind in stage.key_types if kind not in PLAIN and not kind.startswith("decimal")]
     lifts = {column.lift.sql for column in stage.columns if column.lift}
-    told = all(column.lift for column in stage.columns) and find_merges(stage) is not None
-    return told and not kinds and len(lifts) <= MOST_LIFTED
-
-
-def find_merges(stage: PartialStage) -> tuple | None:
-    """How the slices of a stage are merged."""
-    return merge_components(stage, stage.components, range(len(stage.columns)))
+    return has_lifts(stage) and len(lifts) <= MOST_LIFTED
 
 
 def rows_as_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
@@ -79,13 +68,6 @@ def worker_columns(stage: PartialStage) -> dict[str, str]:
     """What is sent to the workers, and under which names; what every row brings to a count of rows is not."""
     different = dict.fromkeys(column.lift.sql for column in stage.columns if column.lift and column.lift != ONE)
     return {sql: f"v{i}" for i, sql in enumerate(different)}
-
-
-def normalize_key(sql: str, kind: str) -> str:
-    """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
-    if kind not in FRACTIONAL:
-        return sql
-    return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
 
 
 def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, plans: Sequence[BucketPlan],
@@ -113,8 +95,8 @@ class PartialAggregator:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
-        for held in split_batches(batches):
-            rows = pa.Table.from_batches(held) if held else EMPTY
+        for held in hold_batches(batches, MOST_BYTES):
+            rows = pa.Table.from_batches(held)
             letters = rows.column(LETTER)
             if letters.null_count < rows.num_rows:
                 yield pack_dead_letters(pa.table({LETTER: letters.drop_null()}))
@@ -123,17 +105,12 @@ class PartialAggregator:
                 slices = merge_equal_starts(self.form, self.spread(rows))
                 yield from (pack_slices(slices, self.form.ends(slices), each) for each in self.plans)
 
-    @property
-    def sums(self) -> set[int]:
-        """Which values are sums of floating numbers."""
-        return {places[0] for c, places in self.form.merging or () if c.monoid.starts_at_zero and c.type == "double"}
-
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
         ones = pa.array(np.ones(rows.num_rows, np.int64))
         values = [ones if name is None else count_present(rows.column(name)) if counts else rows.column(name)
                   for name, counts in self.places]
-        for i in self.sums:
+        for i in self.form.float_sums:
             values[i] = pc.add(values[i], 0.0)
         head = self.form.names[: self.form.head]
         return pa.table([*(rows.column(name) for name in head), *values], names=list(self.form.names))

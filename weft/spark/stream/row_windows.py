@@ -15,6 +15,7 @@ from weft.aggregates.base import FRACTIONAL
 from weft.aggregates.component import Component
 from weft.aggregates.monoids.sums import COUNT
 from weft.errors import RunError
+from weft.final.batches import hold_batches
 from weft.final.rows.counting import AT, FIRST, FRESH, KEY, KEY_GROUP, LOW
 from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
 from weft.model.graph import StageGraph, digest
@@ -26,13 +27,14 @@ from weft.spark.session.package_zip import pickle_by_value
 from weft.spark.stages.final import rename_field, run_final
 from weft.spark.stages.number_rows import NEW, number_stream_rows, only_predicate
 from weft.spark.stages.partial import aggregate_slices, kept_above
+from weft.spark.stages.row_lifts import normalize_key
 from weft.spark.stream import unpack
 from weft.spark.stream.buckets import (
     BUCKET,
+    MOST_BYTES,
     PACKED,
     bucket_column,
     pack_bucket,
-    split_batches,
     split_by_bucket,
     to_utc,
 )
@@ -44,7 +46,6 @@ from weft.spark.stream.flow import (
     event_time_sql,
     observe_flow,
 )
-from weft.spark.stream.partial import normalize_key
 from weft.spark.stream.row_counter import ROWS_PART, CountPlan, RowCountHandler
 from weft.spark.stream.state import ANSWERS, PART, apply_processor
 from weft.stages.build import final_stage, value_column
@@ -145,8 +146,8 @@ def sent_name(place: int, name: str) -> str:
 
 def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of a bucket and what it gets as bytes, a share of the partition at a time."""
-    for held in split_batches(batches):
-        for bucket, rows in split_by_bucket([batch for batch in held if batch.num_rows]):
+    for held in hold_batches(batches, MOST_BYTES):
+        for bucket, rows in split_by_bucket(held):
             yield pack_bucket(bucket, to_utc(rows.drop_columns([BUCKET])))
 
 

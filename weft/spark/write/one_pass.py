@@ -26,10 +26,11 @@ from weft.final.state.form import SliceForm
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import DeriveStage, PartialStage
 from weft.model.statistics import Statistics
+from weft.spark.stages.bucket_ids import spread_bucket_ids
 from weft.spark.stages.partial import SLICE
+from weft.spark.stages.row_lifts import has_lifts, merge_components
 from weft.spark.statistics.observe import count_names, sizes_of
-from weft.spark.stream.buckets import merge_components, spread_bucket_ids
-from weft.spark.write.sent_rows import SentRows, is_cut_by_workers, send_rows
+from weft.spark.write.sent_rows import SentRows, send_rows
 from weft.spark.write.worker_jobs import WorkerJob
 
 PACKED = f"{BUCKET} int, grouping int, slices binary"
@@ -73,15 +74,14 @@ class OnePass:
 
     def _cuts(self, sent: SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:
         cuts, number = [], 0
-        for scan, names in zip(self.scans, sent.names, strict=True):
+        for scan, columns in zip(self.scans, sent.columns, strict=True):
             made = []
             for grouping in scan.groupings:
                 mine = buckets[number] if grouping.stage.keys else buckets[number][:1]
-                made.append(GroupingCut(number, grouping.form(scan.root, self.ansi), mine,
+                made.append(GroupingCut(number, grouping.form(self.ansi), mine,
                                         isinstance(grouping.stage, DeriveStage)))
                 number += 1
-            cuts.append(RowCut(slice_form(scan.root, scan.root, self.ansi), names.time, names.keys, names.marks,
-                               names.values, names.keep, names.marked_only, tuple(made)))
+            cuts.append(RowCut(slice_form(scan.root, scan.root, self.ansi), columns, tuple(made)))
         return cuts
 
     def _outputs(self, number: int, grouping: Grouping, targets: Mapping[int, FileFormat | None]) -> GroupingOutputs:
@@ -89,7 +89,7 @@ class OnePass:
         trees = tuple(TreeJob(i, self.jobs[i].final, self.jobs[i].projections, columns_sent(stage, self.jobs[i]),
                               targets[i]) for i in grouping.jobs)
         counted = tuple(count_names(stage)) if self.access.learn else ()
-        return GroupingOutputs(number, grouping.form(grouping.root, self.ansi), trees, counted)
+        return GroupingOutputs(number, grouping.form(self.ansi), trees, counted)
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ class Grouping:
     stage: PartialStage
     jobs: tuple[int, ...]
 
-    def form(self, root: PartialStage, ansi: bool) -> SliceForm:
+    def form(self, ansi: bool) -> SliceForm:
         """The form of its slices, whose columns are among those of the scan's."""
-        return slice_form(root, self.stage, ansi)
+        return slice_form(self.root, self.stage, ansi)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def time_of(scan: Scan) -> tuple[str, str, str]:
 
 def plan_scan(graph: StageGraph, root: Node[PartialStage], jobs: Sequence[WorkerJob], made: set[str]) -> Scan | None:
     """A scan of which workers can cut the slices and make all the rows; None where Spark must make slices anyway."""
-    if not is_cut_by_workers(root.stage):
+    if root.stage.counts_rows or not has_lifts(root.stage):
         return None
     nodes = [node for node in graph.slices if node.id == root.id or root.id in {a.id for a in graph.above(node)}]
     trees = {node.id: graph.trees(node.id) for node in nodes}
@@ -170,7 +170,7 @@ def plan_scan(graph: StageGraph, root: Node[PartialStage], jobs: Sequence[Worker
         return None
     groupings = tuple(Grouping(root.stage, node.stage, jobs_of(graph, trees[node.id], jobs))
                       for node in nodes if trees[node.id])
-    usable = all(slice_form(root.stage, each.stage, True).merging is not None for each in groupings)
+    usable = all(each.form(True).merging is not None for each in groupings)
     return Scan(root.stage, groupings) if usable else None
 
 

@@ -9,35 +9,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from weft.aggregates.base import FRACTIONAL, INTEGRAL
-from weft.aggregates.component import ROWS
-from weft.final.cut.rows import ComputedColumns
+from weft.final.cut import ComputedColumns, RowColumns
 from weft.final.project.leaves import Value
 from weft.final.project.tree import Node, walk
 from weft.model.marks import Marking
 from weft.model.stages import PartialStage
 from weft.spark.stages.partial import MARK, add_marks, any_of, to_micros
-from weft.spark.stream.buckets import merge_components
+from weft.spark.stages.row_lifts import ONE, normalize_key
 from weft.stages.project.answers import require_value
 from weft.stages.project.coercion import NotCoveredError
 from weft.stages.project.compiler import Compiler
 
 TIME = "t"
-# Keys that have the same bytes wherever Spark groups them, once floats are made so.
-PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
-ONE = ROWS.lifts[0].under(None)  # what every row brings to a count of rows
-
-
-@dataclass(frozen=True)
-class ScanNames:
-    """The columns of sent rows that a scan reads: see `RowCut`."""
-
-    time: str
-    keys: tuple[str, ...]
-    marks: tuple[str, ...]
-    values: tuple[tuple[str | None, bool], ...]
-    keep: str | None
-    marked_only: bool
 
 
 @dataclass(frozen=True)
@@ -46,7 +29,7 @@ class SentRows:
 
     rows: DataFrame
     computed: ComputedColumns
-    names: tuple[ScanNames, ...]
+    columns: tuple[RowColumns, ...]
 
 
 @dataclass
@@ -58,14 +41,6 @@ class ExpressionNames:
     def __call__(self, sql: str) -> str:
         """The name of an expression."""
         return self.made.setdefault(sql, f"x{len(self.made)}")
-
-
-def is_cut_by_workers(stage: PartialStage) -> bool:
-    """Whether workers can make the slices of a scan."""
-    plain = all(kind in PLAIN or kind.startswith("decimal") for kind in stage.key_types)
-    told = all(column.lift for column in stage.columns)
-    return plain and told and not stage.counts_rows and merge_components(
-        stage, stage.components, range(len(stage.columns))) is not None
 
 
 def send_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> SentRows:
@@ -81,26 +56,18 @@ def send_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> 
     found = tuple(name_columns(stage, mine, test, name, lambda sql: sql.strip("`") in columns)
                   for stage, mine, test in zip(stages, marks, tests, strict=True))
     asked = rows.select(*(F.expr(sql).alias(alias) for sql, alias in name.made.items()))
-    computed, rest = compute_in_workers(name.made, source.schema, asked.schema, head, ansi)
-    read = [F.col(quoted(column)).alias(alias) for alias, column in computed.read.items() if alias != TIME]
+    computed, used, rest = compute_in_workers(name.made, source.schema, asked.schema, head, ansi)
+    read = [F.col(quoted(column)).alias(alias) for alias, column in used.items()]
     values = [F.expr(sql).alias(alias) for sql, alias in rest.items()]
     time = F.expr(to_micros(head.time, head.time_type)).alias(TIME)
     marked = dict.fromkeys(m for mine in marks for m in mine)
-    return SentRows(rows.select(time, *marked, *read, *values), ComputedColumns(computed.names, computed.nodes), found)
-
-
-@dataclass(frozen=True)
-class WorkerExpressions:
-    """Expressions that workers evaluate as Spark does, by name, and the source's columns that these read, by alias."""
-
-    names: tuple[str, ...]
-    nodes: tuple[Node, ...]
-    read: Mapping[str, str]
+    return SentRows(rows.select(time, *marked, *read, *values), computed, found)
 
 
 def compute_in_workers(asked: Mapping[str, str], source: StructType, types: StructType, head: PartialStage,
-                       ansi: bool) -> tuple[WorkerExpressions, dict[str, str]]:
-    """What workers can compute of some expressions, given with their names, and those that are left to Spark."""
+                       ansi: bool) -> tuple[ComputedColumns, dict[str, str], dict[str, str]]:
+    """What workers can compute of some expressions, given with their names; the source's columns that they read, by
+    alias; and the expressions that are left to Spark."""
     fields = {field.name.lower(): field for field in source.fields}
     plain = fields if len(fields) == len(source.fields) else {}  # names that differ in case only are left to Spark
     aliases = {name: f"b{i}" for i, name in enumerate(plain)}
@@ -114,7 +81,7 @@ def compute_in_workers(asked: Mapping[str, str], source: StructType, types: Stru
     leaves = {node.name for root in made.values() for node in walk(root) if isinstance(node, Value)}
     read = {alias: fields[name].name for name, alias in aliases.items() if alias in leaves}
     rest = {sql: alias for sql, alias in asked.items() if alias not in made}
-    return WorkerExpressions(tuple(made), tuple(made.values()), read), rest
+    return ComputedColumns(tuple(made), tuple(made.values())), read, rest
 
 
 def compiled(compiler: Compiler, sql: str, kind: str) -> Node | None:
@@ -153,7 +120,7 @@ def row_test(stage: PartialStage, marks: Sequence[str]) -> str | None:
 
 
 def name_columns(stage: PartialStage, marks: tuple[str, ...], test: str | None, name: ExpressionNames,
-                 is_column: Callable[[str], bool]) -> ScanNames:
+                 is_column: Callable[[str], bool]) -> RowColumns:
     """The names of all that a scan asks of rows. On rows that do not count, expressions might raise an error."""
 
     def guarded(sql: str) -> str:
@@ -163,11 +130,4 @@ def name_columns(stage: PartialStage, marks: tuple[str, ...], test: str | None, 
     lifts = [column.lift for column in stage.columns if column.lift is not None]
     values = tuple((None, False) if lift == ONE else (guarded(lift.sql), lift.counts) for lift in lifts)
     keep = name(test) if test is not None and not marks else None
-    return ScanNames(TIME, keys, marks, values, keep, bool(marks) and test is not None)
-
-
-def normalize_key(sql: str, kind: str) -> str:
-    """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
-    if kind not in FRACTIONAL:
-        return sql
-    return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
+    return RowColumns(TIME, keys, marks, values, keep, bool(marks) and test is not None)

@@ -1,0 +1,44 @@
+"""Which slices workers can make of rows: what each row brings to a column is known, and equal slices can be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.aggregates.base import FRACTIONAL, INTEGRAL
+from weft.aggregates.component import ROWS, Component
+from weft.model.stages import PartialStage
+
+# Keys that have the same bytes wherever Spark groups them, once floats are made so.
+PLAIN = (*INTEGRAL, *FRACTIONAL, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz")
+ONE = ROWS.lifts[0].under(None)  # what every row brings to a count of rows
+
+
+def has_lifts(stage: PartialStage) -> bool:
+    """Whether workers can make the slices of a stage out of rows."""
+    plain = all(kind in PLAIN or kind.startswith("decimal") for kind in stage.key_types)
+    return plain and all(column.lift for column in stage.columns) and find_merges(stage) is not None
+
+
+def find_merges(stage: PartialStage) -> tuple | None:
+    """How the slices of a stage are merged."""
+    return merge_components(stage, stage.components, range(len(stage.columns)))
+
+
+def merge_components(root: PartialStage, components: Sequence[Component], needed: Sequence[int]) -> tuple | None:
+    """The components of some columns and where each one's lie among them; None where one of them cannot be merged."""
+    place = {(root.columns[i].plain, root.columns[i].predicate): at for at, i in enumerate(needed)}
+    if not all(c.monoid.merge for c in components):
+        return None
+    numbers = dict.fromkeys(number for _, number in place)
+    found = tuple((c, tuple(place[sql, number] for sql in c.columns))
+                  for c in dict.fromkeys((ROWS, *components)) for number in numbers
+                  if all((sql, number) in place for sql in c.columns))
+    covered = {at for _, places in found for at in places}
+    return found if len(covered) == len(needed) else None
+
+
+def normalize_key(sql: str, kind: str) -> str:
+    """Spark SQL for a key of which equal values have equal bytes: Spark groups -0.0 with 0.0, and every NaN."""
+    if kind not in FRACTIONAL:
+        return sql
+    return f"CASE WHEN isnan({sql}) THEN {kind}('NaN') WHEN ({sql}) = 0 THEN {kind}(0) ELSE {sql} END"
