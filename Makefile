@@ -2,7 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup java demo test test-pyspark golden fuzz crash check bench bench-final bench-plans bench-joins lock clean
+.PHONY: help setup java chromium demo test test-pyspark golden fuzz crash check bench bench-final bench-plans bench-joins lock clean
 .DEFAULT_GOAL := help
 
 help:                     ## list the targets
@@ -17,17 +17,20 @@ $(READY): requirements.lock pyproject.toml
 java:
 	@sh scripts/java.sh
 
+chromium:
+	@sh scripts/chromium.sh
+
 demo: setup               ## run the main job: trades, 40+ queries, Parquet and an HTML report
 	@$(BIN)/python -m examples.demo $(ARGS)
 
 JOBS ?= 2
-test: setup               ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+test: setup chromium      ## run the tests, two at a time (ARGS=--all as CI does; "--cases 2000" for more random ones; JOBS=4)
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 TESTS ?= tests/spark
 test-pyspark: java        ## run the Spark tests on another PySpark (VERSION=4.1.4 TESTS=tests/spark/test_batch.py ARGS=--all)
 	@sh scripts/pyspark_venv.sh $(VERSION)
-	@.venv-pyspark-$(VERSION)/bin/python -m pytest -n $(JOBS) --dist loadgroup $(TESTS) $(ARGS)
+	@.venv-pyspark-$(VERSION)/bin/python -m pytest -n $(JOBS) $(TESTS) $(ARGS)
 
 golden: $(READY)          ## remake the golden files: readings, plans, explanations (then look at git diff)
 	@$(BIN)/python -m tests.fixtures.golden

@@ -1,6 +1,6 @@
 """ARGUS (002 §4): incremental against re-aggregation, shared against unshared, finer groupings against rows.
 
-    python bench/argus.py [--only a,b,c,d] [--streams fed,med] [--times 1,20] [--repeat N] [--quick]
+    python bench/argus.py [--only a,b,c,d] [--streams fed,med] [--times 1,20] [--counts ""] [--repeat N] [--quick]
 
 (a) Table 4: 4,000 new rows arrive, and the rows of all queries in a folder of Parquet are brought up to date from kept
     slices and the new file, or written again from all rows. Seconds are also given for slices alone, which is what
@@ -16,6 +16,7 @@ import argparse
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,22 @@ HOME = RESULTS / "tmp" / "argus"
 
 def main() -> None:
     """Measures the parts that are asked for, prints their tables and keeps the raw results."""
-    options, found = arguments(), {}
+    options = arguments()
     spark = session()
     for name, part in (("a", increments), ("b", numbers), ("c", sizes), ("d", singles)):
-        if name in options.only:
-            found[name] = part(spark, options)
+        for row in part(spark, options) if name in options.only else ():
+            path = keep_row(name, row, options)
     shutil.rmtree(HOME, ignore_errors=True)
+    print(f"raw results: {path}")
+
+
+def keep_row(part: str, row: dict[str, Any], options: argparse.Namespace) -> Path:
+    """Keep a line as soon as it is measured; parts, streams and sizes that are not measured now stay."""
     name = "tmp/argus_part" if options.quick else "argus"
     file = RESULTS / f"{name}.json"
-    before = json.loads(file.read_text()) if file.exists() else {}  # parts that were not measured now stay
-    merged = {part: merge_rows(before.get(part, []), rows) for part, rows in found.items()}
-    print(f"raw results: {save_json(name, {**before, 'machine': machine(), 'repeat': options.repeat, **merged})}")
+    before = json.loads(file.read_text()) if file.exists() else {}
+    return save_json(name, {**before, "machine": machine(), part: merge_rows(before.get(part, []), [
+        {**row, "repeat": options.repeat}])})
 
 
 def merge_rows(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -61,21 +67,19 @@ def session() -> Any:
     return local_session("argus")
 
 
-def increments(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def increments(spark: Any, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """(a) What an increment takes, incrementally and from all rows again."""
     print(f"(a) {'':<5}{'queries':>8}{'history':>11}{'increm. s':>11}{'anew s':>8}{'ratio':>7}{'paper':>7}"
           f"{'| slices: increm. s':>21}{'anew s':>8}{'ratio':>7}")
-    found = []
     for stream in options.streams:
         for times in options.times:
             row = increment(spark, stream, times, options)
-            found.append(row)
             best = {name: min(values) for name, values in row["seconds"].items()}
             print(f"    {stream.name:<5}{row['queries']:>8}{row['history']:>11,}{best['incremental']:>11.2f}"
                   f"{best['anew']:>8.2f}{best['anew'] / best['incremental']:>7.2f}{stream.paper:>7.1f}"
                   f"{best['new slices']:>21.2f}{best['all slices']:>8.2f}"
                   f"{best['all slices'] / best['new slices']:>7.2f}", flush=True)
-    return found
+            yield row
 
 
 def increment(spark: Any, stream: Stream, times: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -84,24 +88,26 @@ def increment(spark: Any, stream: Stream, times: int, options: argparse.Namespac
     note(f"{stream.name} × {times}: the first run reads the history")
     loom, out = loom_over(spark, folder, asked), folder.data.parent
     loom.run(sink=str(out / "kept"), incremental=True)
+    plain = loom_over(spark, folder, asked)  # each of its runs lists the files that are there
     seconds: dict[str, list[float]] = {"incremental": [], "anew": [], "new slices": [], "all slices": []}
     changed: list[int] = []
+    written: list[int] = []
     for turn in range(options.repeat + 1):
         note(f"{stream.name} × {times}: round {turn}")
         folder.grow(stream.increment)
         runs: list[Any] = []
         took = measured(lambda: runs.append(loom.run(sink=str(out / "kept"), incremental=True)))["wall"]  # noqa: B023
-        plain = loom_over(spark, folder, asked)  # it sees the new file
-        row = (took, measured(lambda: plain.run(sink=str(out / "plain")))["wall"],  # noqa: B023
+        row = (took, measured(lambda: plain.run(sink=str(out / "plain")))["wall"],
                sum(item["seconds"] for item in runs[0].sources), all_slices(plain))
         changed.append(sum(line["rows"] > 0 for line in runs[0].report))
-        plain.close()
+        written.append(sum(line["rows"] for line in runs[0].report))
         if turn:  # the first is for warming up
             for name, value in zip(seconds, row, strict=True):
                 seconds[name].append(value)
     loom.close()
+    plain.close()
     return {"stream": stream.name, "queries": len(asked), "history": stream.history * times, "seconds": seconds,
-            "changed_queries": changed}
+            "changed_queries": changed, "written_rows": written}
 
 
 def all_slices(loom: Any) -> float:
@@ -114,18 +120,16 @@ def all_slices(loom: Any) -> float:
     return measured(work)["wall"]
 
 
-def numbers(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def numbers(spark: Any, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """(b) What an increment takes over the number of queries, in one plan and each for itself."""
     print(f"(b) {'':<5}{'queries':>8}{'shared s':>10}{'unshared s, sampled':>21}{'ratio':>7}")
-    found = []
     for stream in options.streams:
         top = options.queries or stream.queries
         for count in (*(c for c in options.counts if c < top), top):
             row = {"stream": stream.name, "queries": count, **sharing(spark, stream, count, options)}
-            found.append(row)
             print(f"    {stream.name:<5}{count:>8}{row['shared']:>10.2f}{row['unshared']:>21.1f}"
                   f"{row['unshared'] / row['shared']:>7.1f}", flush=True)
-    return found
+            yield row
 
 
 def sharing(spark: Any, stream: Stream, count: int, options: argparse.Namespace) -> dict[str, float]:
@@ -150,49 +154,45 @@ def sharing(spark: Any, stream: Stream, count: int, options: argparse.Namespace)
     return {"shared": best["shared"], "unshared": best["unshared"] * count / len(alone)}
 
 
-def singles(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def singles(spark: Any, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """(d) What an increment takes for one query alone, incrementally and anew."""
     print(f"(d) {'':<5}{'query':>8}{'history':>11}{'increm. s':>11}{'anew s':>8}{'ratio':>7}")
-    found = []
     for stream in options.streams:
         folder, asked = Folder(stream, options.times[-1], HOME / "d"), stream.asked(stream.queries)
         for name in (f"q{i * stream.queries // SAMPLE}" for i in range(SAMPLE)):
             row = {"stream": stream.name, "query": name, "history": folder.whole,
                    **single(spark, folder, name, asked[name], options)}
-            found.append(row)
             print(f"    {stream.name:<5}{name:>8}{row['history']:>11,}{row['incremental']:>11.2f}{row['anew']:>8.2f}"
                   f"{row['anew'] / row['incremental']:>7.2f}", flush=True)
-    return found
+            yield row
 
 
 def single(spark: Any, folder: Folder, name: str, sql: str, options: argparse.Namespace) -> dict[str, float]:
     """The best seconds of some increments of one query, both ways."""
     loom, out = loom_over(spark, folder, {name: sql}, folder.store / name), folder.data.parent
     loom.run(sink=str(out / "kept"), incremental=True)
+    plain = loom_over(spark, folder, {name: sql}, folder.store / "plain")
     took: dict[str, list[float]] = {"incremental": [], "anew": []}
     for _ in range(options.repeat + 1):
         folder.grow(folder.stream.increment)
         took["incremental"].append(measured(lambda: loom.run(sink=str(out / "kept"), incremental=True))["wall"])
-        plain = loom_over(spark, folder, {name: sql}, folder.store / "plain")
-        took["anew"].append(measured(lambda: plain.run(sink=str(out / "plain")))["wall"])  # noqa: B023
-        plain.close()
+        took["anew"].append(measured(lambda: plain.run(sink=str(out / "plain")))["wall"])
     loom.close()
+    plain.close()
     return {way: min(values[1:]) for way, values in took.items()}
 
 
-def sizes(spark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def sizes(spark: Any, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """(c) What increments of many sizes take for a finer and a coarser grouping, in every way there is."""
     print(f"(c) {'':<8}{'rows':>8}" + "".join(f"{way + ', s':>18}{'ms a row':>10}" for way in WAYS))
-    found = []
     for pair, (finer, coarser) in PAIRS.items():
         asked = {name: query("fed", "", "sum(amount) AS total, count(*) AS n", keys, (3650, 3650))
                  for name, keys in (("finer", finer), ("coarser", coarser))}
         for size in options.sizes:
             row = {"pair": pair, "rows": size, **{way: grown(spark, asked, size, way, options) for way in WAYS}}
-            found.append(row)
             print(f"    {pair:<8}{size:>8,}" + "".join(f"{row[way]:>18.2f}{1000 * row[way] / size:>10.2f}"
                                                       for way in WAYS), flush=True)
-    return found
+            yield row
 
 
 def grown(spark: Any, asked: dict[str, str], size: int, way: str, options: argparse.Namespace) -> float:
@@ -215,8 +215,7 @@ def loom_over(spark: Any, folder: Folder, asked: dict[str, str], store: Path | N
 
     loom = Loom(spark, store=store or folder.store)
     loom.source(folder.stream.name, Path(folder.data), time="ts", format="parquet")
-    for name, sql in asked.items():
-        loom.query(name, sql)
+    loom.add_queries(asked)
     return loom
 
 

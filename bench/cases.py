@@ -51,6 +51,8 @@ CASES = (
     Case("c", "100 windows: 2…240 min / 1 min", HUNDRED, passes=6.0, spark=300, polars=True, handwritten=50),
     Case("d", "20 windows: slides 1, 2, 3, 5, 10 min, ranges no multiples", ODD),
 )
+# What a hundred windows may take in a stock session, times one pass.
+STOCK = 8.0
 # Spark's own is run on these; the other windows are read off a line fitted through them. Shortest first: it warms up.
 SAMPLED = (window(2), window(10), window(30), window(60), window(7.5), window(55, 10))
 SAMPLED_QUICKLY = (window(2), window(10), window(55, 10))

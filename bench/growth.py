@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cases import TEN
-from common import DOCS, in_new_process, machine, measured, save, save_json, uniform_trades
+from common import DOCS, RESULTS, in_new_process, machine, measured, save, save_json, uniform_trades
 from plots import Line, Panel, chart
 from spark_side import one_pass
 
@@ -44,13 +44,14 @@ def main() -> None:
     if options.child:
         print(json.dumps(measure(json.loads(options.child), options.repeat)))
         return
-    results: dict[str, Any] = {"machine": machine(), "repeat": options.repeat}
+    kept = RESULTS / "growth.json"
+    results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() and not options.quick else {}
+    results |= {"machine": machine(), "repeat": options.repeat}
     for axis in options.only.split(","):
         results[axis] = [run_point(point, options) for point in points(axis, options.quick)]
         show(axis, results[axis])
-    name = "growth" if not options.quick and options.only == ALL else "tmp/growth_part"
-    print(f"raw results: {save_json(name, results)}")
-    if name == "growth":
+    print(f"raw results: {save_json('tmp/growth_part' if options.quick else 'growth', results)}")
+    if not options.quick and all(axis in results for axis in ALL.split(",")):
         print(f"chart: {save(DOCS / 'growth.svg', draw(results))}")
 
 

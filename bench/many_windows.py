@@ -1,6 +1,6 @@
 """Many windows at once: Weft against one pass, Spark's own and Polars, on the same trades in the same run.
 
-    python bench/many_windows.py [--rows N] [--repeat N] [--cases abcd] [--session stock] [--quick]
+    python bench/many_windows.py [--rows N] [--repeat N] [--cases abcd] [--session stock] [--alone] [--quick]
 
 Each case runs in a process of its own, so cold times are cold and peak memory is the case's own. A stock session has
 none of Weft's settings and Java options.
@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 from datetime import timedelta
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import handwritten_side
 import polars_side
 import spark_side
 from cases import CASES, SAMPLED, SAMPLED_QUICKLY, Case, count_answers
-from common import in_new_process, machine, measured, peak_memory, save_json, seconds, uniform_trades
+from common import RESULTS, in_new_process, machine, measured, peak_memory, save_json, seconds, uniform_trades
 from many_windows_table import print_table, write_page
 
 from weft.model import Window
@@ -39,19 +40,20 @@ def main() -> None:
     for case in chosen(options.cases):
         print(f"case {case.name}: {case.text} ...", file=sys.stderr, flush=True)
         results["cases"].append(in_new_process(__file__, "--child", case.name, *passed))
-    print("Spark's own, sampled ...", file=sys.stderr, flush=True)
-    results["native"] = in_new_process(__file__, "--child", "native", *passed)
-    results["handwritten"] = []
-    for case in (case for case in chosen(options.cases) if case.handwritten):
+    results |= {"native": [], "handwritten": []}
+    if not options.alone:
+        print("Spark's own, sampled ...", file=sys.stderr, flush=True)
+        results["native"] = in_new_process(__file__, "--child", "native", *passed)
+    for case in (case for case in chosen(options.cases) if case.handwritten and not options.alone):
         print(f"Spark by hand, {len(case.windows)} windows ...", file=sys.stderr, flush=True)
         results["handwritten"].append(in_new_process(__file__, "--child", f"hand {case.name}", *passed))
     finish(results)
-    whole = not options.quick and options.cases == "abcd" and options.session == "weft"
+    whole = not (options.quick or options.alone) and options.cases == "abcd" and options.session == "weft"
     name = "many_windows" if whole else f"many_windows_{options.session}" if options.session != "weft" else PART
     print_table(results)
     print(f"raw results: {save_json(name, results)}")
-    if name == "many_windows":
-        print(f"page: {write_page(results)}")
+    if name != PART and (RESULTS / "many_windows.json").exists():
+        print(f"page: {write_page(json.loads((RESULTS / 'many_windows.json').read_text()))}")
 
 
 PART = "tmp/many_windows_part"
@@ -64,6 +66,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=5, help="rounds; the best of each engine counts")
     parser.add_argument("--cases", default="".join(case.name for case in CASES), help="letters of the cases to run")
     parser.add_argument("--session", choices=("weft", "stock"), default="weft", help="whose settings the session has")
+    parser.add_argument("--alone", action="store_true", help="without Spark's own and Spark by hand")
     parser.add_argument("--quick", action="store_true", help="two rounds and fewer samples of Spark's own")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -202,11 +205,11 @@ def agree(loom: Any, window: Window, path: Path, case: Case) -> dict[str, Any]:
 def finish(results: dict[str, Any]) -> None:
     """Adds to each case Spark's own time, measured where sampled and fitted elsewhere, and the ratios."""
     samples = [(Window(each["range"], each["slide"]), each["seconds"]) for each in results["native"]]
-    results["native_fit"] = spark_side.fit(samples)
+    results["native_fit"] = spark_side.fit(samples) if samples else (nan, nan)
     windows = {case.name: case.windows for case in CASES}
     for case in results["cases"]:
         mine = windows[case["name"]]
-        case["native"] = spark_side.estimate(list(mine), samples)
+        case["native"] = spark_side.estimate(list(mine), samples) if samples else nan
         case["native_measured"] = len(set(mine) & {window for window, _ in samples})
         hand = next((each for each in results["handwritten"] if each["name"] == case["name"]), None)
         case["to_handwritten"] = {form: hand[form]["best"]["wall"] / case["weft"] for form in handwritten_side.FORMS

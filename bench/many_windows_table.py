@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cases import CASES
-from common import DOCS, save
+from cases import CASES, STOCK
+from common import DOCS, RESULTS, save
 from rich.console import Console
 from rich.table import Table
 
@@ -99,9 +100,9 @@ def targets(results: dict[str, Any]) -> list[str]:
         for found in (each for each in results["cases"] if each["name"] == case.name):
             if case.passes:
                 lines.append(target(found, f"at most {case.passes} × one pass", found["to_one_pass"], case.passes, -1))
-            if case.spark:
+            if case.spark and results["native"]:
                 lines.append(target(found, f"at least {case.spark} × Spark's own", found["to_native"], case.spark, 1))
-            if case.handwritten:
+            if case.handwritten and found["to_handwritten"]:
                 asked = f"at least {case.handwritten} × Spark by hand (frames)"
                 lines.append(target(found, asked, found["to_handwritten"]["frames"], case.handwritten, 1))
             if case.polars:
@@ -148,6 +149,33 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     return [f"| {' | '.join(row)} |" for row in (headings, rule, *rows)]
 
 
+STOCK_HEADINGS = ("stock session", "cold s", "warm s", "one pass s", "× one pass", "processor s", "× one pass")
+
+
+def stock_lines() -> list[str]:
+    """The kept figures of a session without any setting of Weft's, if there are some."""
+    if not (kept := RESULTS / "many_windows_stock.json").exists():
+        return []
+    found = json.loads(kept.read_text())
+    rows = [stock_cells(case) for case in found["cases"]]
+    most = next((case["to_one_pass"] for case in found["cases"] if case["queries"] == 100), None)
+    verdict = [] if most is None else [
+        "", f"* 100 windows in a stock session: at most {STOCK:g} × one pass: {most:.2f} ×, "
+        f"{'reached' if most <= STOCK else 'NOT reached'}"]
+    return ["## A session as Spark makes it", "",
+            "`bench/many_windows.py --session stock --alone`: none of Weft's settings and Java options; "
+            f"{found['machine']['date']}, best of {found['repeat']}.", "",
+            *markdown(STOCK_HEADINGS, rows), *verdict, ""]
+
+
+def stock_cells(case: dict[str, Any]) -> list[str]:
+    """A case of the stock session as texts."""
+    ratio = case["weft_cpu"] / case["one_pass_cpu"]
+    figures = (case["weft"], case["one_pass"], case["to_one_pass"])
+    return [f"{case['name']}) {windows(case)}", f"{case['cold']:.1f}", *(f"{value:.2f}" for value in figures),
+            f"{case['weft_cpu']:.1f}", f"{ratio:.2f}"]
+
+
 def write_page(results: dict[str, Any]) -> Path:
     """The page in docs/benchmarks."""
     this = results["machine"]
@@ -173,6 +201,7 @@ def write_page(results: dict[str, Any]) -> Path:
         "",
         *(f"* {line}" for line in targets(results)),
         "",
+        *stock_lines(),
         "## How it was measured",
         "",
         *(f"* {line}" for line in how(results)),

@@ -44,6 +44,12 @@ def put(page: str, section: str, text: str) -> str:
     return found.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page)
 
 
+def fill_numbers(path: Path, table: str) -> None:
+    """Puts the table of a bench that is run by hand between its marks in a page."""
+    found = re.compile(r"(<!-- numbers:begin -->\n).*?(<!-- numbers:end -->)", re.DOTALL)
+    save(path, found.sub(lambda m: f"{m[1]}{table}\n{m[2]}", path.read_text()))
+
+
 def tables_page(name: str, texts: Iterable[str]) -> str:
     """All tables of a bench, for those who want every figure."""
     return "\n\n".join((f"# All tables of `bench/{name}.py`", *texts)) + "\n"

@@ -29,10 +29,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft import Loom
-from weft.io.arrivals import TIME
 from weft.spark.session.session import local_session, temporary_settings
 from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER
-from weft.spark.stream.flow import SETTINGS, closed_slices
+from weft.spark.stream.flow import SETTINGS, closed_slices, mark_time
 from weft.spark.stream.start import PARTITIONS
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
@@ -98,7 +97,7 @@ def slices_alone(spark: SparkSession, feed: Feed) -> dict:
     """Native streaming aggregation by slice and key, thrown away."""
     loom = weaving(spark, feed, [60])
     stage = loom.plan().stages.root.stage
-    frame = closed_slices(source(spark, feed.folder).withColumn(TIME, F.col("ts")), stage, 0)
+    frame = closed_slices(mark_time(source(spark, feed.folder), "ts", 0), stage, 0)
     loom.close()
     return drained(feed, "slices alone", frame.writeStream.format("noop").outputMode("append"))
 

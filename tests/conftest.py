@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fixtures.kafka.broker import Broker
 from tests.fixtures.kafka.jars import MissingError, connector
+from tests.fixtures.order import STOCK, group_of, place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,12 +21,12 @@ SPARK_TESTS = Path(__file__).parent / "spark"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, `--session`
-    choose Weft's own session or a stock one, and `--all` run every test in both, and also the tests that start clusters
-    or kill processes."""
+    choose Weft's own session or a stock one, and `--all` run more tests in both, and also those that start clusters or
+    kill processes."""
     parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
     parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
     parser.addoption("--session", choices=("weft", "stock"), help="run the Spark tests in this session only")
-    parser.addoption("--all", action="store_true", help="run every Spark test in both sessions, and the long ones")
+    parser.addoption("--all", action="store_true", help="run more Spark tests in both sessions, and the long ones")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,35 +44,49 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("weft")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks every test under tests/spark with `spark`, and leaves long ones out unless they are asked for."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Marks every test under tests/spark with `spark`, leaves long ones out unless they are asked for, and orders what
+    several processes take, after pytest has put together what shares a session."""
     for item in items:
         if SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}-{session_of(item)}"))
-    left = [item for item in items if item.get_closest_marker("long") and not config.getoption("--all")]
+    left = [item for item in items if item.get_closest_marker("long") and is_left_out(item)]
     if left and len(left) < len(items):  # a long test that is asked for by itself is run
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+    yield
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: place_of(item.nodeid))
 
 
-def session_of(item: pytest.Item) -> str:
-    """The session that a test runs in, if it asks for one."""
-    call = getattr(item, "callspec", None)
-    return call.params.get("spark", "") if call else ""
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether a long test is not run: no kill or cluster differs by session, so that Weft's own is enough for it."""
+    in_stock = group_of(item.nodeid) == STOCK and not item.config.getoption("--session")
+    return in_stock or not item.config.getoption("--all")
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Lets one process have all tests of a file that needs Spark, in the order in which they were collected."""
+    from tests.fixtures.scheduler import FileScheduling
+
+    config.option.loadscopereorder = False
+    return FileScheduling(config, log)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test that asks for a session the kinds that it runs in."""
     if "spark" in metafunc.fixturenames:
-        from tests.fixtures.sessions import APART, IN_BOTH
+        from tests.fixtures.sessions import IN_BOTH, IN_BOTH_WITH_ALL
 
         config, definition = metafunc.config, metafunc.definition
-        name = definition.path.name
-        both = name in IN_BOTH or (config.getoption("--all") and name not in APART)
-        kinds = ["weft", "stock"] if both and not definition.get_closest_marker("kafka") else ["weft"]
-        only = config.getoption("--session")
-        metafunc.parametrize("spark", [kind for kind in kinds if only in (None, kind)], indirect=True, scope="session")
+        both = definition.path.name in (IN_BOTH_WITH_ALL if config.getoption("--all") else IN_BOTH)
+        kinds = ["weft", "stock"] if both else ["weft"]
+        if config.getoption("--session"):
+            kinds = [config.getoption("--session")]
+        metafunc.parametrize("spark", ["weft"] if definition.get_closest_marker("kafka") else kinds, indirect=True,
+                             scope="session")
 
 
 @pytest.fixture(scope="session")

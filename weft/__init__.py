@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from weft.io.row_source import RowSource, SourceFacts
     from weft.loom import Loom, Plan
     from weft.model import Query, Window
+    from weft.model.live_change import LiveChange
     from weft.optimize.base import Optimizer
     from weft.optimize.problem import Problem
     from weft.runner.reading import ScheduledRun
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 # What users and docs import, and where it lives.
 _HOMES = {
+    "LiveChange": "weft.model.live_change",
     "Loom": "weft.loom",
     "Plan": "weft.loom",
     "Query": "weft.model",
@@ -99,6 +101,7 @@ __all__ = [
     "Explanation",
     "Kafka",
     "KafkaSink",
+    "LiveChange",
     "Loom",
     "MetricsListener",
     "Optimizer",

@@ -60,7 +60,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=30, help="how often to kill the stream (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of rows and moments (default: %(default)s)")
     parser.add_argument("--workload", choices=list(WORKLOADS), default="folded",
-                        help="slices are cut by workers (folded), or by Spark as a query keeps bags of values (bags)")
+                        help="slices are cut by workers (folded), or by Spark as a query keeps bags of values "
+                             "(bags); or rows are dropped, another share at each start (shedding)")
     parser.add_argument("--folder", type=Path, help="where to work, and to look afterwards (default: a temporary one)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     return parser.parse_args()

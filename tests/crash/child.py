@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import weft.spark.stream.sinks
-from tests.crash.feed import SCHEMA, WATERMARK
+from tests.crash.feed import SCHEMA, SIDE, WATERMARK
 from tests.crash.queries import PARTITIONS, STARTED, WORKLOAD, WORKLOADS
+from tests.crash.shares import drop_of, weighed_rows
 from weft.errors import PlanError
 from weft.io.files import open_filesystem
 from weft.loom import Loom
@@ -60,28 +61,41 @@ def slow_filesystem(path: str) -> tuple[Any, str]:
     return SlowFiles(files), root
 
 
-def session() -> SparkSession:
-    """The session of a process that is killed."""
+def session(folder: Path | None = None) -> SparkSession:
+    """The session of a process that is killed; of a source that drops rows all logs are kept, which tell what of."""
+    kept = {"spark.sql.streaming.minBatchesToRetain": "1000"} if folder and sheds(folder) else {}
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={os.environ.get('TMPDIR', '/tmp')}"
-    return local_session("weft-crash", cores="2", **SETTINGS, **{"spark.driver.extraJavaOptions": java})
+    return local_session("weft-crash", cores="2",
+                         **{**SETTINGS, **kept, "spark.driver.extraJavaOptions": java})
 
 
 def loom_over(spark: SparkSession, folder: Path) -> Loom:
     """The queries over the files that the crash test writes."""
     loom = Loom(spark)
+    starts = len(list((folder / "logs").iterdir()))
     loom.source("events", folder / "in", time="ts", format="parquet", schema=SCHEMA,
+                options={"maxFilesPerTrigger": "2"}, watermark=f"{WATERMARK} seconds",
+                drop=drop_of(starts) if sheds(folder) else 0.0)
+    loom.source("side", folder / "side", time="at", format="parquet", schema=SIDE,
                 options={"maxFilesPerTrigger": "2"}, watermark=f"{WATERMARK} seconds")
     for name, sql in WORKLOADS[(folder / WORKLOAD).read_text()].items():
         loom.query(name, sql)
     return loom
 
 
+def sheds(folder: Path) -> bool:
+    """Whether the source drops rows."""
+    return (folder / WORKLOAD).read_text() == "shedding"
+
+
 def require_made_for(folder: Path, plan: SharedPlan) -> None:
     """Raises where the plan is not the one that this test is made for."""
     workload = (folder / WORKLOAD).read_text()
+    if workload == "joined":
+        return
     if len(plan.scans) != 1 or not plan.scans[0].derived:
         raise PlanError("the queries of the crash test no longer share one scan with a derived grouping: change them.")
-    if is_cut_in_workers(build(plan).roots[0].stage) != (workload == "folded"):
+    if is_cut_in_workers(build(plan).roots[0].stage) != (workload != "bags"):
         raise PlanError(f"the queries of the workload '{workload}' are no longer cut where they were: change them.")
 
 
@@ -98,6 +112,9 @@ def finish(spark: SparkSession, folder: Path) -> None:
     """Answer what is there, and then everything as a batch run."""
     loom = loom_over(spark, folder)
     loom.start(folder / "checkpoint", sink=str(folder / "out"), trigger="available").awaitTermination()
+    if sheds(folder):  # a batch would keep one share of all rows
+        rows = weighed_rows(spark, folder, SCHEMA)
+        loom._context.sources._behind = lambda source: rows
     loom.run(sink=str(folder / "expected"))
     loom.close()
 
@@ -108,7 +125,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--finish", action="store_true")
     options = parser.parse_args()
-    (finish if options.finish else go_on)(session(), options.folder)
+    (finish if options.finish else go_on)(session(options.folder), options.folder)
 
 
 if __name__ == "__main__":

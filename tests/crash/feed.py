@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 SCHEMA = "ts timestamp, region string, user string, x double, n bigint"
+# A second source, of every so manieth row under other names: what the first one is joined with.
+SIDE, EVERY = "at timestamp, place string, who string, y double, m bigint", 50
 # Rows are late by up to LATE seconds and the watermark waits longer, so that every row counts in a batch run too.
 LATE, WATERMARK = 12.0, 20
 ORIGIN = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
@@ -24,13 +26,15 @@ FLOOD, FLOODED, ROWS = 4000, 4, 300
 
 @dataclass
 class Feed:
-    """Writes files into a folder, each at once; `moment` is the event time that it has come to."""
+    """Writes files into a folder, and some of their rows into one beside it, each at once; `moment` is the event time
+    that it has come to."""
 
     folder: Path
     seed: int
     written: int = 0
     moment: float = ORIGIN
     rows: int = 0
+    side: Path | None = None
 
     def write(self, count: int) -> None:
         """Write so many more files."""
@@ -48,11 +52,16 @@ class Feed:
 
     def put(self, table: pa.Table) -> None:
         """Write a table under another name and rename it: a reader finds all of it or nothing."""
-        hidden, final = (self.folder / f"{sign}{self.written:05d}.parquet" for sign in ("_", "f"))
-        pq.write_table(table, hidden)
-        # Spark takes files by their time: seconds apart, they come in the order of writing.
-        os.utime(hidden, (ORIGIN + self.written,) * 2)
-        hidden.rename(final)
+        beside = table.take(pa.array(range(0, len(table), EVERY), pa.int64()))
+        beside = beside.rename_columns([part.split()[0] for part in SIDE.split(", ")])
+        for folder, rows in ((self.side, beside), (self.folder, table)):
+            if folder is None:
+                continue
+            hidden, final = (folder / f"{sign}{self.written:05d}.parquet" for sign in ("_", "f"))
+            pq.write_table(rows, hidden)
+            # Spark takes files by their time: seconds apart, they come in the order of writing.
+            os.utime(hidden, (ORIGIN + self.written,) * 2)
+            hidden.rename(final)
         self.written, self.rows = self.written + 1, self.rows + len(table)
 
 

@@ -16,9 +16,14 @@ FOLDED = {
     "spread": "SELECT region, user, window.end AS until, max(x) AS h, stddev(x) AS d FROM events "
               f"GROUP BY region, user, {LONG}",
 }
+JOIN = ("FROM events JOIN side ON user = who AND region = place AND "
+        "at BETWEEN ts - INTERVAL '4' SECOND AND ts + INTERVAL '2' SECOND")
 # What decides who cuts the stream into slices: workers, or Spark's own aggregation where a query keeps bags of values.
+# The source of "shedding" drops another share of its rows at each start.
 WORKLOADS = {
     "folded": FOLDED,
+    "joined": {name: text.replace("FROM events", JOIN) for name, text in FOLDED.items()},
+    "shedding": {**FOLDED, "spread": FOLDED["spread"].replace("stddev(x) AS d", "error(sum(x)) AS d")},
     "bags": {**FOLDED, "spread": FOLDED["spread"].replace("max(x) AS h, stddev(x) AS d", "median(x) AS d")},
 }
 WORKLOAD = "workload.txt"  # names the workload of a folder

@@ -83,9 +83,10 @@ def crash(folder: Path, kills: int, seed: int, say: Say, workload: str = "folded
     """Run the crash test in an empty folder; `finish` is what answers the rest after the last kill."""
     began, rng = time.monotonic(), random.Random(seed)
     (folder / "in").mkdir(parents=True)
+    (folder / "side").mkdir()
     (folder / WORKLOAD).write_text(workload)
     (folder / "logs").mkdir()
-    feed = Feed(folder / "in", seed)
+    feed = Feed(folder / "in", seed, side=folder / "side")
     done: list[Kill] = []
     feed.write(WAITING)
     for i in range(kills):

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.fixtures.sessions import OPTIONS
+from tests.fixtures.sessions import INTERPRETED, OPTIONS
 from weft import Loom
 from weft.spark.session.session import local_session
 
@@ -42,8 +42,7 @@ def main(folder: Path) -> None:
     (folder / "in").mkdir()
     for trigger in range(TRIGGERS):
         (folder / "in" / f"{trigger:03d}.json").write_text("\n".join(rows_of(trigger)))
-    plain = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    loom = Loom(local_session("load", cores="2", **OPTIONS, **SETTINGS, **plain))
+    loom = Loom(local_session("load", cores="2", **OPTIONS, **SETTINGS, **INTERPRETED))
     loom.source("t", str(folder / "in"), time="ts", format="json", schema="ts timestamp, k string, v bigint",
                 watermark="5 seconds", options={"maxFilesPerTrigger": "1"})
     for i, window in enumerate(WINDOWS):

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.fixtures.sessions import COMPILED, INTERPRETED
 from weft import Loom
+from weft.spark.session.session import temporary_settings
 
 
 @pytest.fixture
@@ -21,10 +23,13 @@ def loom(spark: SparkSession, trades: DataFrame) -> Iterator[Loom]:
 
 @pytest.fixture
 def interpreted(spark):
-    """Spark without code generation: compiling a query takes far longer than running it on a small table."""
-    options = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for key, value in options.items():
-        spark.conf.set(key, value)
-    yield
-    for key in options:
-        spark.conf.unset(key)
+    """Spark without code generation in the stock session too: Weft's own of the tests has none."""
+    with temporary_settings(spark, INTERPRETED):
+        yield
+
+
+@pytest.fixture
+def compiled(spark):
+    """Spark with code generation, as users have it."""
+    with temporary_settings(spark, COMPILED):
+        yield

@@ -136,7 +136,7 @@ def test_a_plan_starts_a_stream_and_goes_on_by_the_plan_of_the_checkpoint(loom, 
     assert again.awaitTermination(300) and again.plan.optimizer == "no_share" and len(again.scans) == 2
 
 
-def test_a_loom_releases_what_it_made_and_leaves_the_users_session(spark, trades):
+def test_a_loom_releases_what_it_made_and_leaves_the_users_session(spark, trades, compiled):
     views = {table.name for table in spark.catalog.listTables()}
     with Loom() as made:
         made.source("trades", trades, time="ts")

@@ -10,23 +10,22 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 
+from tests.fixtures.sessions import COMPILED
 from tests.strategies.expressions import COLUMNS, expressions, table
+from weft.spark.session.session import temporary_settings
 from weft.sql.canonical import canonical
 
 ROWS, FEW, MOST_RAISING = 77, 9, 10
 RISKY = re.compile(r"[-+*/]|CAST|abs|\bn < s|a > s")  # what raises on some row more often than not
-COMPILED = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"}
+EXCLUDED = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+JOBS = {**COMPILED, "spark.sql.optimizer.excludedRules": EXCLUDED}
 
 
 @pytest.fixture(params=["interpreted", "compiled"])
 def mode(request, spark):
     """Whether Spark interprets the expressions while it plans, or compiles a job of them."""
-    options = COMPILED if request.param == "compiled" else {}
-    for key, value in options.items():
-        spark.conf.set(key, value)
-    yield request.param
-    for key in options:
-        spark.conf.unset(key)
+    with temporary_settings(spark, JOBS if request.param == "compiled" else {}):
+        yield request.param
 
 
 def pairs_of(count):

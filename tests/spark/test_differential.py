@@ -9,19 +9,21 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.fixtures.sessions import COMPILED, INTERPRETED
 from tests.harness.differential import differences
 from tests.strategies.queries import queries, related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
 from weft import Loom
 from weft.optimize.groupings import may_derive
+from weft.spark.session.session import temporary_settings
 
 BATCH = 6
 
 
 # Compiling the JVM code of a query takes far longer than running it on a small table, so most cases are interpreted.
 MODES = {
-    "interpreted": ({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, 0.3),
-    "compiled": ({}, 0.08),
+    "interpreted": (INTERPRETED, 0.12),
+    "compiled": (COMPILED, 0.04),
 }
 
 
@@ -29,11 +31,8 @@ MODES = {
 def tables(request, spark):
     """How many tables to draw, each asked several queries, with Spark's code generation off or on."""
     options, share = MODES[request.param]
-    for key, value in options.items():
-        spark.conf.set(key, value)
-    yield max(1, round(request.config.getoption("--cases") * share))
-    for key in options:
-        spark.conf.unset(key)
+    with temporary_settings(spark, options):
+        yield max(1, round(request.config.getoption("--cases") * share))
 
 
 @pytest.fixture(params=["filters", "shards"])
@@ -42,7 +41,7 @@ def sharing(request, monkeypatch):
     monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
     monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 10_000 if request.param == "filters" else 0)
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
-    return max(1, round(request.config.getoption("--cases") * 0.06))
+    return max(1, round(request.config.getoption("--cases") * 0.04))
 
 
 def test_random_queries_give_sparks_own_rows(spark, tables):

@@ -35,17 +35,12 @@ def table(spark):
 
 
 @pytest.fixture
-def loom(spark, table):
+def loom(spark, table, interpreted):
     """A loom over that table, Spark's code generation off: compiling takes far longer than running."""
-    options = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for key, value in options.items():
-        spark.conf.set(key, value)
     made = Loom(spark)
     made.source("t", table, time="ts")
     yield made
     made.close()
-    for key in options:
-        spark.conf.unset(key)
 
 
 def calls(column: str) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.fixtures.java import JAVA
+from tests.fixtures.java import CHILD_JAVA
 from tests.harness.differential import collect, compare
 from weft import Loom, SourceError
 from weft.catalog import slice_caches as kept
@@ -253,19 +253,33 @@ def test_many_generations_become_one_though_a_sum_on_the_way_may_not_fit(home, m
     assert home.counts() == home.expected()
 
 
+def test_derived_slices_are_merged_where_spark_has_no_aggregate_for_it(home):
+    """Else there were as many by k as by k and f."""
+    text = ("SELECT {0} window.end AS at, stddev(x) AS s, count(*) AS c FROM r "
+            "GROUP BY {0} window(ts, '2 minutes', '1 minute')")
+    asked = {"fine": text.format("k, f,"), "coarse": text.format("k,")}
+    home.put("0.parquet", rows(0, size=60_000))
+    scans = home.loom(asked).explain().to_dict()["scans"]
+    assert [scan["read_from"] is None for scan in scans].count(False) == 1
+    home.run(asked)
+    counts = sorted(sum(pq.read_metadata(path).num_rows for g in found.generations
+                        for path in (home.store / "slices" / g.id).rglob("*.parquet")) for found, _ in home.caches())
+    assert counts[0] <= 4 * 60 * 2 < counts[1] == 4 * 3 * 60, "keys, minutes and partitions"
+
+
 def test_another_process_that_was_first_is_not_added_to(home, monkeypatch):
     home.put("0.parquet", rows(0))
     home.counts()
     home.put("1.parquet", rows(1))
-    real, others = runs.write_slices, []
+    real, others = runs.cut_files, []
 
-    def save(*args) -> None:
+    def cut(*args):
         if not others:
             others.append(True)
             assert home.counts() == home.expected()  # the other one reads the new file, too, and is done first
-        real(*args)
+        return real(*args)
 
-    monkeypatch.setattr(runs, "write_slices", save)
+    monkeypatch.setattr(runs, "cut_files", cut)
     assert home.counts() == home.expected()
     ((found, _),) = home.caches()
     assert len(found.generations) == 2 and len(list((home.store / "slices").iterdir())) == 2
@@ -275,8 +289,9 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it, and nothing is tidied up."""
 
 
-NAMES = ("begin_generation", "write_slices", "to_disk")
-STEPS = [*((name, 8) for name in (*NAMES, "commit_increment")), *((name, 1) for name in (*NAMES, "commit_merged"))]
+NAMES = ("begin_generation", "to_disk")
+STEPS = [*((name, 8) for name in (*NAMES, "cut_files", "commit_increment")),
+         *((name, 1) for name in (*NAMES, "write_slices", "commit_merged"))]
 
 
 def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
@@ -325,7 +340,7 @@ while True:
 def test_two_processes_on_one_store_are_killed_and_nothing_is_lost_or_doubled(home):
     """Both keep the same slices, so that each finds the other's; they die in the middle of whatever they are at."""
     home.put("0.parquet", rows(0))
-    command = [sys.executable, "-c", RUNNER, str(home.store), str(home.data), HOURS, JAVA]
+    command = [sys.executable, "-c", RUNNER, str(home.store), str(home.data), HOURS, CHILD_JAVA]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
             for _ in range(2)]
@@ -366,19 +381,24 @@ def test_what_cannot_be_run_incrementally_is_said(home, spark):
         loom.run(incremental=True)
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_taken_for_read(home, monkeypatch):
-    path = home.put("0.parquet", rows(0))
-    real = runs.write_slices
+@pytest.mark.parametrize(("before", "step"), [(0, "write_slices"), (1, "cut_files")])
+def test_a_file_that_changes_while_it_is_read_is_not_taken_for_read(home, monkeypatch, before, step):
+    for number in range(before):
+        home.put(f"{number}.parquet", rows(number))
+        home.counts()
+    path = home.put("new.parquet", rows(before))
+    real = getattr(runs, step)
 
-    def save(*args) -> None:
-        real(*args)
+    def save(*args):
+        made = real(*args)
         os.utime(path, ns=(1, 1))
+        return made
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "write_slices", save)
+        patch.setattr(runs, step, save)
         with pytest.raises(RunError, match="changed while it was read"):
             home.counts()
-    assert not any((home.store / "slices").iterdir())
+    assert len(list((home.store / "slices").iterdir())) == before
     assert home.counts() == home.expected()
 
 

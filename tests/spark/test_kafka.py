@@ -198,3 +198,21 @@ def test_answers_of_a_stream_go_to_topics(spark: SparkSession, broker: Broker, t
             found = Kafka(broker.servers, f"out-{name}", columns).read(spark).drop(CORRUPT)
             assert closed(found, end) == closed(batch[name], end) != []
     loom.close()
+
+
+def test_equal_records_are_dropped_one_by_one_and_the_same_by_stream_and_batch(spark, broker, tmp_path):
+    """Partition and offset tell records apart, whatever they hold."""
+    record = b'{"ts":"2026-03-02T08:00:00Z","symbol":"A","price":1.5}'
+    send(spark, broker, "equal", [*[record] * 400, b'{"ts":"2026-03-02T09:00:00Z"}', b"junk"])
+    loom = Loom(spark)
+    loom.source("trades", Kafka(broker.servers, "equal", SCHEMA), time="ts", watermark="0 seconds", drop=0.5)
+    loom.query("q", "SELECT symbol, count(*) AS n FROM trades GROUP BY symbol, window(ts, '1 minute') "
+                    "HAVING symbol IS NOT NULL")
+    (batch,) = loom.run()["q"].collect()
+    assert 300 < batch["n"] < 500 and batch["n"] != 400
+    with loom.start(tmp_path / "checkpoint", str(tmp_path / "out"), trigger="available") as stream:
+        stream.awaitTermination()
+    assert spark.read.parquet(str(tmp_path / "out" / "q")).collect() == [batch]
+    letters = [json.loads(line) for file in (tmp_path / "checkpoint" / "dead_letters").rglob("*.jsonl")
+               for line in file.read_text().splitlines()]
+    assert [letter["record"] for letter in letters] == ["junk"]

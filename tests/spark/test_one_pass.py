@@ -118,7 +118,7 @@ def test_random_queries_that_share_all_they_may(request, spark, tmp_path_factory
     run = one_pass.OnePass.run
     monkeypatch.setattr(one_pass.OnePass, "run", lambda self, targets: cut.append(1) or run(self, targets))
 
-    @settings(max_examples=max(2, request.config.getoption("--cases") // 20),
+    @settings(max_examples=max(2, request.config.getoption("--cases") // 33),
               phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(shape=shapes(), texts=st.lists(related_queries(), min_size=6, max_size=6, unique=True))
     def check(shape: Shape, texts: list[str]) -> None:
@@ -160,3 +160,18 @@ def test_sizes_are_those_that_spark_counts(spark, tmp_path, monkeypatch):
                             for each in told)
     assert by_workers == by_spark
     assert all(found.keys == keys[stage.keys] for stage, _, found in told[0])
+
+
+def test_slices_that_only_others_are_derived_from(spark, tmp_path, monkeypatch):
+    """A grouping that nobody asks for is counted by nobody, and a run with a store does not wait for its size."""
+    monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
+    monkeypatch.setattr("weft.optimize.groupings.union_gain", lambda *_: 1.0)
+    monkeypatch.setattr(one_pass, "is_cheaper", lambda *_: True)
+    queries = {f"by_{keys}": f"SELECT {keys}, window.end AS at, sum(n) AS s FROM t GROUP BY {keys}, {LONG}"
+               for keys in ("k", "i")}
+    with make_loom(spark, queries, store=str(tmp_path / "store")) as loom:
+        (found,) = passes_of(loom)
+        assert [stage.keys for scan in found.scans for stage in scan.unread] == [("k", "i")]
+        found = written(loom, tmp_path / "answers")
+        native = collect({name: loom.native(name) for name in found})
+        assert all(compare(name, rows, native[name]) == [] for name, (_, rows) in found.items())

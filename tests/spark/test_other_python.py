@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from tests.fixtures.java import CHILD_JAVA
 
 JOB = '''
 import json, sys
@@ -52,7 +53,7 @@ def test_workers_get_this_python_and_one_without_packages_is_refused(tmp_path: P
     (tmp_path / "job.py").write_text(JOB)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "VIRTUAL"))}
     path = {"PATH": f"{tmp_path / 'bare' / 'bin'}:{os.environ['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYTHONPATH": str(Path(weft.__file__).parents[1])}
+            "PYTHONPATH": str(Path(weft.__file__).parents[1]), "JAVA_TOOL_OPTIONS": CHILD_JAVA}
     command = [sys.executable, str(tmp_path / "job.py"), str(tmp_path), str(tmp_path / "bare" / "bin" / "python3")]
     done = subprocess.run(command, env=kept | path, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-5000:]

@@ -122,7 +122,7 @@ def require_equal(frame, texts, ansi):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_each_function_equals_spark(frame, ansi, part):
+def test_each_function_equals_spark(frame, ansi, compiled, part):
     """In generated code, over every type."""
     texts = [over_calls(sql) for sql in COVERED[part::4]]
     found = require_equal(frame, texts, ansi)

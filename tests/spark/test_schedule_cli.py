@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from tests.fixtures.java import JAVA
+from tests.fixtures.java import CHILD_JAVA
 from tests.spark.test_stream_cli import free_port
 from weft.catalog.database import FILE, open_catalog
 from weft.catalog.scheduled import query_states, scheduled_runs
@@ -153,7 +153,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
     """Starts runners as processes of their own in a new project."""
     create_project(tmp_path)
     set_bounds(tmp_path)
-    home = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA, "PYTHONPATH": str(Path(__file__).parents[2])}
+    home = {**os.environ, "JAVA_TOOL_OPTIONS": CHILD_JAVA, "PYTHONPATH": str(Path(__file__).parents[2])}
     made: list[subprocess.Popen] = []
 
     def begin(*args: str) -> subprocess.Popen:
@@ -193,7 +193,7 @@ def test_killed_in_the_middle_of_runs_it_goes_on(start: Callable[..., subprocess
     with open_catalog(tmp_path / ".weft" / FILE) as catalog:
         assert len(query_states(catalog)) == len(QUERIES)
         assert len(scheduled_runs(catalog, 100)) >= 2 + len(runs)
-    home = {**os.environ, "JAVA_TOOL_OPTIONS": JAVA, "PYTHONPATH": str(Path(__file__).parents[2])}
+    home = {**os.environ, "JAVA_TOOL_OPTIONS": CHILD_JAVA, "PYTHONPATH": str(Path(__file__).parents[2])}
     code = "from weft.cli.main import main; main()"
     subprocess.run([sys.executable, "-c", code, "run", "--sink", "again"], cwd=tmp_path, env=home, check=True,
                    capture_output=True)

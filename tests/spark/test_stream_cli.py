@@ -75,7 +75,7 @@ def read_rows(port: int) -> int:
             lines = answer.read().decode().splitlines()
     except OSError:
         return -1
-    return sum(int(line.split()[-1]) for line in lines if line.startswith("weft_rows_total{"))
+    return sum(int(float(line.split()[-1])) for line in lines if line.startswith("weft_rows_total{"))
 
 
 @pytest.fixture

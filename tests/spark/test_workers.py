@@ -24,7 +24,7 @@ import pytest
 from typer.testing import CliRunner
 
 import weft
-from tests.fixtures.java import JAVA
+from tests.fixtures.java import CHILD_JAVA
 from weft.cli.main import app
 from weft.spark.session.package_zip import package_zip
 
@@ -226,7 +226,7 @@ def environment(root: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(root / "tmp"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": str(python(root / "read_only")),
-        "JAVA_TOOL_OPTIONS": JAVA,
+        "JAVA_TOOL_OPTIONS": CHILD_JAVA,
     }
 
 

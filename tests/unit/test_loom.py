@@ -44,6 +44,7 @@ def loom(monkeypatch):
     """A loom whose Spark finds every query good."""
     schemas = {"trades": SourceSchema("trades", (("ts", "timestamp"),), "ts")}
     monkeypatch.setattr("weft.loom.sources.Sources.schemas", schemas)
+    monkeypatch.setattr("weft.loom.sources.Sources.__getitem__", lambda self, name: SimpleNamespace(drop=0.0))
     monkeypatch.setattr("weft.spark.bind.check.Checker.bind",
                         lambda self, parsed: BoundQuery(parsed.query, "timestamp", (), ()))
     monkeypatch.setattr("weft.spark.bind.check.Checker.learn", lambda self, parsed: None)

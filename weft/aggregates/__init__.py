@@ -28,6 +28,7 @@ from weft.aggregates.moments import (
     VAR_SAMP,
 )
 from weft.aggregates.sketches import APPROX_COUNT_DISTINCT
+from weft.aggregates.standard_errors import ERRORS
 
 AGGREGATES: tuple[Aggregate, ...] = (
     COUNT,
@@ -61,7 +62,7 @@ AGGREGATES: tuple[Aggregate, ...] = (
     COLLECT_SET,
     APPROX_COUNT_DISTINCT,
 )
-_BY_NAME = {name: aggregate for aggregate in AGGREGATES for name in aggregate.names}
+_BY_NAME = {name: aggregate for aggregate in (*AGGREGATES, *ERRORS) for name in aggregate.names}
 
 
 def find(name: str) -> Aggregate | None:
@@ -69,5 +70,5 @@ def find(name: str) -> Aggregate | None:
     return _BY_NAME.get(name.lower())
 
 
-__all__ = ["AGGREGATES", "ROWS", "Aggregate", "Argument", "BadArgument", "Component", "Lowered", "UnsupportedType",
-           "find"]
+__all__ = ["AGGREGATES", "ERRORS", "ROWS", "Aggregate", "Argument", "BadArgument", "Component", "Lowered",
+           "UnsupportedType", "find"]

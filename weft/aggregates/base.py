@@ -30,13 +30,15 @@ class Argument:
 class Aggregate:
     """One aggregate function; `lower(args, only)` gives its components, `only` the FILTER clause or ''.
 
-    `defined` tells those that a user defined."""
+    `defined` tells those that a user defined. `weigh` does the same over rows behind a drop box, each of which stands
+    for several; None where a part of the rows does not tell the value of all."""
 
     name: str
     lower: Callable[[tuple[Argument, ...], str], Lowered]
     synonyms: tuple[str, ...] = ()
     arity: tuple[int, int] = (1, 1)
     defined: bool = False
+    weigh: Callable[[tuple[Argument, ...], str], Lowered] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, Unsu
 from weft.aggregates.component import ROWS, Component, Lift, Lowered, lifted
 from weft.aggregates.monoids import sums
 from weft.aggregates.monoids.decimal_sums import DECIMAL_MEAN, DECIMAL_SUM
+from weft.aggregates.weighted import weigh_avg, weigh_count, weigh_count_if, weigh_sum
 
 Args = tuple[Argument, ...]
 
@@ -72,7 +73,7 @@ def lower_avg(args: Args, only: str) -> Lowered:
     return Lowered((summed(wide, only), count), "IF({1} = 0, NULL, {0} / {1})")
 
 
-COUNT = Aggregate("count", lower_count, arity=(0, 99))
-COUNT_IF = Aggregate("count_if", lower_count_if)
-SUM = Aggregate("sum", lower_sum)
-AVG = Aggregate("avg", lower_avg, ("mean",))
+COUNT = Aggregate("count", lower_count, arity=(0, 99), weigh=weigh_count)
+COUNT_IF = Aggregate("count_if", lower_count_if, weigh=weigh_count_if)
+SUM = Aggregate("sum", lower_sum, weigh=weigh_sum)
+AVG = Aggregate("avg", lower_avg, ("mean",), weigh=weigh_avg)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from weft.aggregates.base import FRACTIONAL, INTEGRAL, Aggregate, Argument, UnsupportedType
 from weft.aggregates.component import Component, Lift, Lowered, lifted
 from weft.aggregates.monoids import choices
@@ -49,8 +52,19 @@ def lower_max_by(args: Args, only: str) -> Lowered:
     return Lowered((Component(choices.MAX_BY, columns, value.type, lifts=lifts(only, order, value)),))
 
 
-MIN = Aggregate("min", lower_min)
-MAX = Aggregate("max", lower_max)
+def of_sample(lower: Callable[[Args, str], Lowered]) -> Callable[[Args, str], Lowered]:
+    """The same over the rows that a drop box kept, and labelled so: nothing tells the extreme of those it dropped."""
+
+    def weigh(args: Args, only: str) -> Lowered:
+        lowered = lower(args, only)
+        named = (replace(c, label=f"{c.columns[0]} of the sample") for c in lowered.components)
+        return Lowered(tuple(named), lowered.sql)
+
+    return weigh
+
+
+MIN = Aggregate("min", lower_min, weigh=of_sample(lower_min))
+MAX = Aggregate("max", lower_max, weigh=of_sample(lower_max))
 MIN_BY = Aggregate("min_by", lower_min_by, arity=(2, 2))
 MAX_BY = Aggregate("max_by", lower_max_by, arity=(2, 2))
 BOOL_AND = Aggregate("bool_and", lower_min, ("every",))

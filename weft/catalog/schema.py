@@ -104,6 +104,12 @@ SCHEDULES = (
         PRIMARY KEY (query, meaning)) STRICT, WITHOUT ROWID""",
 )
 
+# What triggers of a stream's scan take: seconds each, and of every second for rows.
+TRIGGERS = (
+    """CREATE TABLE trigger_loads (
+        scan TEXT PRIMARY KEY, fixed REAL NOT NULL, rows REAL NOT NULL, seen REAL NOT NULL) STRICT""",
+)
+
 # A catalog of version n has had the first n of these. What is released stays as it is: changes are new steps.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES, INCREMENTS, SCHEDULES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SHELVES, COUNTING, NAMES, INCREMENTS, SCHEDULES, TRIGGERS)
 VERSION = len(MIGRATIONS)

@@ -214,6 +214,12 @@ def forget_generation(catalog: Catalog, generations: Iterable[str]) -> None:
         catalog.change(sql, (time() - UNUSED,))
 
 
+def unfinished_generations(catalog: Catalog, generations: Iterable[str]) -> list[str]:
+    """Those of some generations that were begun and do not count."""
+    return [name for name in generations
+            if catalog.rows("SELECT 1 FROM generations WHERE id = ? AND state = 'writing'", (name,))]
+
+
 def known_columns(catalog: Catalog) -> set[str]:
     """Every generation there is a record of."""
     return {generation for (generation,) in catalog.rows("SELECT id FROM generations")}

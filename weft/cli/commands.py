@@ -95,9 +95,13 @@ def known_store(project: Project, choice: PlanOptions) -> Path | None:
 
 
 def run(output: CommandOutput, folder: Path | None, only: list[str], choice: PlanOptions, sink_text: str | None,
-        incremental: bool = False) -> None:
+        incremental: bool = False, changes: str | None = None) -> None:
     """Runs the queries into the sink and lists what was written."""
     project = load_project(folder)
+    if changes and not incremental:
+        raise typer.BadParameter("only incremental runs tell what has changed: add --incremental.",
+                                 param_hint="--changes")
+    told = (changes or project.changes) if incremental else None
     sink, made_with = chosen_sink(project, sink_text), chosen(project, choice)
     store = chosen_store(project, choice.store)
     if incremental and store is None:
@@ -108,7 +112,7 @@ def run(output: CommandOutput, folder: Path | None, only: list[str], choice: Pla
             measure(bound.loom, choice, report)
             began = time.perf_counter()
             results = bound.loom.run(sink=sink_argument(sink), queries=only or None, progress=report,
-                                     incremental=incremental, **made_with)
+                                     incremental=incremental, changes=told, **made_with)
     seconds = time.perf_counter() - began
     order = [query.name for query in bound.queries]
     rows = sorted(results.report, key=lambda item: order.index(item["query"]))

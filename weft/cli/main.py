@@ -1,5 +1,5 @@
-"""The command `weft`: init, check, plan, run, stream, verify, catalog for a project; what-if, schedule, compact,
-calibrate, package."""
+"""The command `weft`: init, check, plan, run, stream, serve, add, drop, verify, catalog for a project; what-if,
+schedule, compact, calibrate, package."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from weft.cli.options import (
     VIEWS,
     AlgorithmOption,
     AllOption,
+    ChangesOption,
     CheckpointOption,
     ClockSkewOption,
     CoresOption,
@@ -66,6 +67,7 @@ from weft.cli.options import (
 )
 from weft.cli.output import reporting
 from weft.cli.schedule_commands import schedule
+from weft.cli.serve_commands import add_commands
 
 app = typer.Typer(
     name="weft",
@@ -87,6 +89,7 @@ what_if = typer.Typer(
 )
 app.add_typer(what_if, name="what-if")
 app.add_typer(schedule, name="schedule")
+add_commands(app)
 
 
 def print_version(wanted: bool) -> None:
@@ -209,7 +212,7 @@ def joins(
 
 @app.command(
     epilog="Examples: weft run; weft run --query vwap --sink csv:/tmp/out; weft run --sink noop --json; "
-    "weft run --incremental --json | jq '.sources[].new_files'"
+    "weft run --incremental --json | jq '.sources[].new_files'; weft run --incremental --changes changes"
 )
 def run(
     project: ProjectOption = None,
@@ -220,6 +223,7 @@ def run(
     sink: SinkOption = None,
     store: StoreOption = None,
     incremental: IncrementalOption = False,
+    changes: ChangesOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -228,7 +232,7 @@ def run(
 
     with reporting(as_json, debug) as output:
         choice = PlanOptions(algorithm or [], optimizer, measure, store)
-        commands.run(output, project, query or [], choice, sink, incremental)
+        commands.run(output, project, query or [], choice, sink, incremental, changes)
 
 
 @app.command(

@@ -174,6 +174,11 @@ IncrementalOption = Annotated[
     typer.Option("--incremental", help="Keep slices in the store and read only files that are new since the last such "
                  "run; the answers are those over all files."),
 ]
+ChangesOption = Annotated[
+    str | None,
+    typer.Option("--changes", metavar="DIR", help="Also write the rows that came and went since the last run, in "
+                 "numbered files of each query.", show_default=False),
+]
 CheckpointOption = Annotated[
     str | None,
     typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps how far it is; started again with the "
@@ -225,7 +230,7 @@ OlderOption = Annotated[
 TargetSizeOption = Annotated[
     str, typer.Option("--target-size", metavar="SIZE", help="Make files of at most this size.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be merged; change nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")]
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="QUERY", help="Only these queries.", show_default=False),
@@ -294,4 +299,38 @@ RunsOption = Annotated[
 ]
 RunLinesOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a run, and nothing else, to stdout.")
+]
+
+ServeHostOption = Annotated[
+    str | None,
+    typer.Option("--host", metavar="HOST", help="The address to listen on. Any other than this machine's own needs "
+                 "--token-file, --certificate and --key.", show_default="127.0.0.1"),
+]
+ServePortOption = Annotated[
+    int | None,
+    typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is any that is free.",
+                 show_default="8464"),
+]
+ServeRunOption = Annotated[
+    str | None,
+    typer.Option("--run", metavar="WHAT", help="What runs: stream, schedule or both.",
+                 show_default="stream where a source has a watermark, else schedule"),
+]
+TokenFileOption = Annotated[
+    str | None,
+    typer.Option("--token-file", metavar="FILE", help="A file with the token that requests must bring; else WEFT_TOKEN "
+                 "of the environment.", show_default=False),
+]
+CertificateOption = Annotated[
+    str | None, typer.Option("--certificate", metavar="FILE", help="A certificate for TLS, in PEM.", show_default=False)
+]
+KeyOption = Annotated[
+    str | None, typer.Option("--key", metavar="FILE", help="The certificate's key, in PEM.", show_default=False)
+]
+QueryNameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The query's name.", show_default=False)]
+SqlFileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The file that holds its SQL.", show_default=False)
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Give a query that was added before another text.")
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.aggregates.component import MAX_BAG_VALUES
+from weft.cli.serve_table import ServeTable, build_serve
 from weft.cli.stream_table import StreamTable, build_stream
 from weft.cli.toml import FILE, flat, read_toml
 from weft.errors import PlanError, ProjectError, RunError
@@ -36,6 +37,7 @@ class ProjectSource:
     options: Mapping[str, str] = field(default_factory=dict)
     watermark: str | None = None
     schema: str | None = None
+    drop: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Project:
     aggregates: Mapping[str, str] = field(default_factory=dict)
     stream: StreamTable = field(default_factory=StreamTable)
     every: Mapping[str, str] = field(default_factory=dict)
+    changes: str | None = None
+    shed: Mapping[str, str] = field(default_factory=dict)
+    serve: ServeTable = field(default_factory=ServeTable)
 
 
 def find_project(start: Path) -> Path:
@@ -97,6 +102,9 @@ def build(folder: Path, data: Mapping[str, Any]) -> Project:
         aggregates=build_aggregates(data.get("aggregates", {})),
         stream=build_stream(folder, data.get("stream", {})),
         every=build_every(data.get("queries", {}).get("every")),
+        changes=build_changes(folder, data.get("run", {}).get("changes")),
+        shed=build_shed(data.get("queries", {}).get("shed", {})),
+        serve=build_serve(folder, data.get("serve", {})),
     )
 
 
@@ -110,7 +118,7 @@ def build_source(folder: Path, name: str, table: Mapping[str, Any]) -> ProjectSo
         raise ProjectError(f"{FILE}: sources.{name}.format '{format}' is unknown: write {known}.")
     place = locate(folder, path) if is_files(format) else path
     return ProjectSource(name, place, table.get("time"), format, dict(flat(table.get("options", {}))),
-                  table.get("watermark"), table.get("schema"))
+                  table.get("watermark"), table.get("schema"), table.get("drop", 0.0))
 
 
 def build_sink(folder: Path, format: str, path: str) -> Sink:
@@ -143,6 +151,19 @@ def build_every(value: str | Mapping[str, Any] | None) -> dict[str, str]:
             key = "queries.every" if isinstance(value, str) else f"queries.every.{name}"
             raise ProjectError(f"{FILE}: {key}: {str(error).removeprefix('every: ')}") from error
     return bounds
+
+
+def build_shed(bounds: Mapping[str, Any]) -> dict[str, str]:
+    """The error that each query accepts where rows are dropped."""
+    from weft.sql.error_bounds import parse_error_bound
+
+    for name, bound in bounds.items():
+        try:
+            parse_error_bound(bound)
+        except PlanError as error:
+            reason = str(error).removeprefix("shed: ").partition(" Write ")[0]
+            raise ProjectError(f'{FILE}: queries.shed.{name}: {reason} Write {name} = "2%".') from error
+    return dict(bounds)
 
 
 def build_spark(table: Mapping[str, Any]) -> dict[str, str]:
@@ -186,6 +207,11 @@ def build_store(folder: Path, path: str) -> Path | None:
     if is_remote(path):
         raise ProjectError(f"{FILE}: run.store '{path}' is not on this machine: the catalog needs a local folder.")
     return folder / path if path else None
+
+
+def build_changes(folder: Path, path: str | None) -> str | None:
+    """The folder of changes; None, which "" stands for, where nobody wants them."""
+    return locate(folder, path) if path else None
 
 
 def build_most(value: int) -> int:

@@ -10,6 +10,7 @@ from weft.cli.choice import PlanOptions
 from weft.cli.options import (
     AlgorithmOption,
     CapacityOption,
+    ChangesOption,
     DebugOption,
     ForOption,
     GroupsOption,
@@ -93,6 +94,7 @@ def run(
     optimizer: OptimizerOption = None,
     sink: SinkOption = None,
     store: StoreOption = None,
+    changes: ChangesOption = None,
     metrics_port: MetricsPortOption = None,
     metrics_host: MetricsHostOption = None,
     as_json: RunLinesOption = False,
@@ -103,6 +105,6 @@ def run(
 
     # Lines of runs are all that --json prints: what is wrong goes to stderr as a sentence.
     with reporting(False, debug) as output:
-        asked = command.RunRequest(policy, once, length, runs, sink, metrics_port, metrics_host)
+        asked = command.RunRequest(policy, once, length, runs, sink, metrics_port, metrics_host, changes)
         choice = PlanOptions(algorithm or [], optimizer, store=store)
         command.run_schedule(output, project, queries or [], choice, asked, as_json)

@@ -30,7 +30,6 @@ from weft.errors import PlanError
 from weft.runner.choice import known_by
 from weft.runner.lease import refuse_held
 from weft.runner.reading import SECOND, RunnerReading, ScheduledRun
-from weft.server.endpoint import HOST, serving
 
 if TYPE_CHECKING:
     from weft.runner.runner import ScheduleRunner
@@ -49,6 +48,7 @@ class RunRequest:
     sink: str | None = None
     metrics_port: int | None = None
     metrics_host: str | None = None
+    changes: str | None = None
 
     @property
     def micros(self) -> int | None:
@@ -67,7 +67,8 @@ def run_schedule(output: CommandOutput, folder: Path | None, names: Sequence[str
     with output.progress("starting Spark") as report:
         loom = weave_all(project, (), report).loom  # all are planned, whichever run
     with keeping(loom, store), heard() as signals:
-        runner = loom.schedule(sink=sink_argument(sink), policy=policy, queries=list(names) or None, **made_with)
+        runner = loom.schedule(sink=sink_argument(sink), policy=policy, queries=list(names) or None,
+                               changes=asked.changes or project.changes, **made_with)
         signals.obey = runner.stop
         with runner, endpoint(asked, runner.reading):
             if signals.asked:
@@ -115,9 +116,10 @@ def endpoint(asked: RunRequest, read: Callable[[], RunnerReading]) -> Iterator[N
     if asked.metrics_port is None:
         yield
         return
-    from weft.server.schedule import page
+    from weft.server.endpoint import HOST, serving
+    from weft.server.schedule import METRICS, health
 
-    with serving(asked.metrics_port, read, asked.metrics_host or HOST, page_at=page) as address:
+    with serving(asked.metrics_port, read, asked.metrics_host or HOST, metrics=METRICS, healthy=health) as address:
         print(f"Metrics are on {address}/metrics.", file=sys.stderr)
         yield
 

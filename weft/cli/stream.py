@@ -26,7 +26,6 @@ from weft.cli.view.bounds import bound_lines, trigger_lines
 from weft.cli.weaving import weave_all
 from weft.io.formats import locate
 from weft.io.sinks import Sink, console
-from weft.server.endpoint import HOST, serving
 
 if TYPE_CHECKING:
     from weft.loom import Loom
@@ -58,7 +57,8 @@ class StreamSettings:
         table = self.table
         said = {"trigger": table.trigger, "max_clock_skew": table.max_clock_skew, "dead_letters": table.dead_letters}
         given = {name: value or None for name, value in said.items() if value is not None}
-        return {"checkpoint": table.checkpoint, "sink": sink_argument(self.sink), **given}
+        drift = {} if table.drift_tolerance is None else {"drift_tolerance": table.drift_tolerance}
+        return {"checkpoint": table.checkpoint, "sink": sink_argument(self.sink), **given, **drift}
 
 
 def stream(output: CommandOutput, folder: Path | None, names: Sequence[str], choice: PlanOptions, asked: StreamTable,
@@ -126,6 +126,8 @@ def endpoint(table: StreamTable, meter: MetricsListener) -> Iterator[None]:
     if table.metrics_port is None:
         yield
         return
+    from weft.server.endpoint import HOST, serving
+
     with serving(table.metrics_port, meter.readings, table.metrics_host or HOST) as address:
         print(f"Metrics are on {address}/metrics.", file=sys.stderr)
         yield
@@ -167,10 +169,13 @@ def announce(running: Stream) -> None:
 
 def until_end(running: Stream, signals: Signals, tell: Callable[[], bool]) -> None:
     """Waits for the end, or brings it about when it is asked for or when nobody reads any more."""
-    stopping = False
+    stopping, said = False, 0
     while not running.awaitTermination(POLL):
         if not tell():
             signals.ask()
+        for decision in running.decisions[said:]:
+            print(decision.reason, file=sys.stderr)
+            said += 1
         if signals.asked and not stopping:
             stopping = True
             print("Stopping after the running trigger; once more stops at once.", file=sys.stderr)

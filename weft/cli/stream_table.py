@@ -32,6 +32,7 @@ class StreamTable:
     dead_letters: str | None = None
     metrics_port: int | None = None
     metrics_host: str | None = None
+    drift_tolerance: float | None = None
 
 
 def build_stream(folder: Path, table: Mapping[str, Any]) -> StreamTable:
@@ -40,6 +41,9 @@ def build_stream(folder: Path, table: Mapping[str, Any]) -> StreamTable:
     port = found.metrics_port
     if port is not None and (isinstance(port, bool) or port not in PORTS):
         raise ProjectError(f"{FILE}: stream.metrics_port must be a whole number from 0 to 65535.")
+    if found.drift_tolerance is not None and not found.drift_tolerance >= 0:
+        raise ProjectError(f"{FILE}: stream.drift_tolerance must be a number that is not below 0, such as 0.25, or inf "
+                           "for a stream that is never woven anew by itself.")
     for name in ("checkpoint", "sink", "trigger", "dead_letters"):
         if getattr(found, name) == "":
             raise ProjectError(f"{FILE}: stream.{name} is empty: give it a value, or leave it out.")

@@ -15,22 +15,25 @@ Shape = Mapping[str, Any]
 
 # A key's type or types, a table's shape, or `EACH` for a table whose keys the user names.
 EACH = "*"
-SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict, "watermark": str, "schema": str}
+SOURCE: Shape = {"path": str, "format": str, "time": str, "options": dict, "watermark": str, "schema": str,
+                 "drop": float}
 STREAM: Shape = {"checkpoint": str, "sink": str, "trigger": str, "max_clock_skew": str, "dead_letters": str,
-                 "metrics_port": int, "metrics_host": str}
+                 "drift_tolerance": float, "metrics_port": int, "metrics_host": str}
+SERVE: Shape = {"host": str, "port": int, "run": str, "token_file": str, "certificate": str, "key": str}
 SHAPE: Shape = {
     "project": {"name": str},
     "spark": dict,
     "sources": {EACH: SOURCE},
     "sink": {"format": str, "path": str},
-    "queries": {"files": list, "every": (str, dict)},
+    "queries": {"files": list, "every": (str, dict), "shed": dict},
     "aggregates": {EACH: str},
     "plan": {"algorithm": (str, dict), "optimizer": str, "max_bag_values": int},
-    "run": {"store": str},
+    "run": {"store": str, "changes": str},
     "stream": STREAM,
+    "serve": SERVE,
 }
 KINDS: dict[Any, str] = {str: "a string", dict: "a table", list: "a list", (str, dict): "a string or a table",
-                         int: "a whole number"}
+                         int: "a whole number", float: "a number such as 0.25"}
 
 
 def read_toml(file: Path) -> dict[str, Any]:

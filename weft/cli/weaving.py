@@ -42,7 +42,7 @@ def bind_project(project: Project, only: Iterable[str], report: Report) -> Loade
     if faults:  # a query of a missing source or aggregate would only repeat what is already said
         return LoadedProject(loom, (), (*said, *faults))
     report(0, 1, f"checking {counted(len(wanted), 'query')}")
-    return LoadedProject(loom, wanted, (*said, *add_queries(loom, wanted, project.every)))
+    return LoadedProject(loom, wanted, (*said, *add_queries(loom, wanted, project.every, project.shed)))
 
 
 def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedProject:
@@ -51,6 +51,29 @@ def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedPr
     if bound.faults:
         raise Faulty(bound.faults)
     return bound
+
+
+def read_texts(project: Project) -> dict[str, str]:
+    """The SQL of every query of a project by its name, as whoever wrote it did; else raises all faults at once."""
+    from weft.server.query_files import without_mark
+
+    found = read_queries(project.folder, project.files)
+    said = (*found.faults, *unknown_bounds(project, found))
+    if said:
+        raise Faulty(said)
+    return {query.name: without_mark(query.sql) for query in found.queries}
+
+
+def weave_texts(project: Project, texts: Mapping[str, str]) -> Loom:
+    """A loom with the project's sources and these queries; else raises all faults at once."""
+    loom = new_loom(project)
+    faults = [fault for source in project.sources if (fault := add_source(loom, source))]
+    faults += [fault for name in project.aggregates if (fault := add_aggregate(loom, project, name))]
+    queries = [QueryText(name, sql, "") for name, sql in texts.items()]
+    faults = faults or add_queries(loom, queries, project.every, project.shed)
+    if faults:
+        raise Faulty(tuple(faults))
+    return loom
 
 
 def select(found: QuerySet, names: tuple[str, ...]) -> tuple[QueryText, ...]:
@@ -73,7 +96,7 @@ def add_source(loom: Loom, source: ProjectSource) -> Fault | None:
     """Adds a source, or says what is wrong with it."""
     try:
         loom.source(source.name, source.path, time=source.time, format=source.format, options=dict(source.options),
-                    schema=source.schema, watermark=source.watermark)
+                    schema=source.schema, watermark=source.watermark, drop=source.drop)
     except WeftError as error:
         named = f"source '{source.name}'"
         reason = str(error) if named in str(error) else f"{named}: {error}"
@@ -92,17 +115,19 @@ def add_aggregate(loom: Loom, project: Project, name: str) -> Fault | None:
 
 def unknown_bounds(project: Project, found: QuerySet) -> Iterator[Fault]:
     """A fault for each bound of weft.toml that is no query's, unless a file at fault may have it."""
-    for name in project.every:
-        if name != ALL and not found.faults and (unknown := missing(found.queries, [name])):
-            yield Fault(f"queries.every: {unknown}", file=FILE)
+    for key, bounds in (("every", project.every), ("shed", project.shed)):
+        for name in bounds:
+            if name != ALL and not found.faults and (unknown := missing(found.queries, [name])):
+                yield Fault(f"queries.{key}: {unknown}", file=FILE)
 
 
-def add_queries(loom: Loom, queries: Iterable[QueryText], every: Mapping[str, str]) -> list[Fault]:
+def add_queries(loom: Loom, queries: Iterable[QueryText], every: Mapping[str, str],
+                shed: Mapping[str, str]) -> list[Fault]:
     """Adds all queries, with their bounds, or says what is wrong with each that cannot run."""
     texts = {query.name: query for query in queries}
-    bounds = {name: bound for name, bound in every.items() if name in texts}
+    bounds, errors = ({name: bound for name, bound in given.items() if name in texts} for given in (every, shed))
     try:
-        loom.add_queries({name: query.sql for name, query in texts.items()}, every=bounds)
+        loom.add_queries({name: query.sql for name, query in texts.items()}, every=bounds, shed=errors)
     except QueriesError as error:
         each = ((fault, texts[fault.query]) for fault in error.errors)
         return [fault_of(fault, query.name, query.file, query.skipped) for fault, query in each]

@@ -15,6 +15,8 @@ OWN = "__weft_"  # how columns begin that stand beside a source's own
 # The raw text of a record that could not be read; null in rows that could.
 CORRUPT = "__weft_corrupt"
 TIME = "__weft_time"
+# A hash of a row that says which one it is, by which drop boxes decide.
+ROW = "__weft_row"
 REASON, LETTER = "__weft_reason", "__weft_letter"
 DELAY = "spark.watermarkDelayMs"
 
@@ -104,7 +106,7 @@ def fault_reason(wrong: Mapping[str, str]) -> Column:
 def dead_letter(rows: DataFrame, reason: Column) -> Column:
     """A row that cannot be used as JSON text: why, and the record as it came."""
     raw = F.col(CORRUPT) if CORRUPT in rows.columns else F.lit(None).cast("string")
-    own = [F.col(quoted(name)) for name in rows.columns if name != CORRUPT]
+    own = [F.col(quoted(name)) for name in rows.columns if not name.startswith(OWN)]
     return F.to_json(F.struct(reason.alias("reason"), F.coalesce(raw, F.to_json(F.struct(*own))).alias("record")))
 
 

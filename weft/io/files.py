@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from os.path import abspath
 
 import pyarrow as pa
@@ -45,17 +46,30 @@ def holds_anything(files: fs.FileSystem, path: str) -> bool:
 
 def read_json(files: fs.FileSystem, path: str) -> dict | None:
     """What a JSON file holds, or None where there is none."""
-    if not path_exists(files, path):
+    try:
+        with files.open_input_stream(path) as source:
+            return json.loads(source.read())
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    with files.open_input_stream(path) as source:
-        return json.loads(source.read())
 
 
 def write_json(files: fs.FileSystem, path: str, value: dict) -> None:
     """Write a JSON file at once: whoever reads it finds all of it or nothing."""
     with files.open_output_stream(f"{path}.partial") as target:
-        target.write(json.dumps(value, indent=1).encode())
+        target.write(json.dumps(value).encode())
     files.move(f"{path}.partial", path)
+
+
+def write_over(files: fs.FileSystem, path: str, value: bytes) -> None:
+    """Write a file that nobody reads yet, over what is there if anything is. Where it is made anew by being cut to
+    nothing, ext4 brings it to the disk when it is closed."""
+    if files.type_name != "local":
+        with files.open_output_stream(path) as target:
+            target.write(value)
+        return
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+        file.write(value)
+        file.truncate()
 
 
 def move_folder(files: fs.FileSystem, source: str, target: str, first: str, leaving: bool = False) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from weft.errors import RunError
 
@@ -66,9 +67,15 @@ def open_held(folder: str, wait: bool) -> int:
     return place
 
 
+@cache
+def system_calls() -> ctypes.CDLL:
+    """The functions of the C library."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def exchange_folders(one: str, other: str) -> None:
     """Swap two folders at once: at no moment is either place empty. Raises OSError where the system cannot."""
-    system = ctypes.CDLL(None, use_errno=True)
+    system = system_calls()
     first, second = os.fsencode(one), os.fsencode(other)
     if sys.platform == "darwin":
         code = system.renamex_np(first, second, EXCHANGE)

@@ -14,7 +14,7 @@ from pyspark.sql.types import ByteType, StringType, StructType
 
 from weft.errors import RunError, SourceError, WeftError
 from weft.io.answer_sink import Answers, AnswerSink
-from weft.io.arrivals import CORRUPT, quoted
+from weft.io.arrivals import CORRUPT, ROW, quoted
 from weft.io.java import Py4JError, spark_reason
 from weft.io.row_source import RowSource
 from weft.io.schemas import parse_schema
@@ -71,6 +71,18 @@ class Kafka(RowSource):
         records = self._loaded(spark, lambda: spark.read.format("kafka").options(**settings).load())
         return parse_records(records, fields)
 
+    def read_numbered(self, spark: SparkSession, stream: bool) -> DataFrame:
+        """The records with a hash of partition and offset, which tells them apart whatever they hold."""
+        settings = self._settings("earliest" if self.starting == "latest" and not stream else self.starting)
+        reader = (spark.readStream if stream else spark.read).format("kafka").options(**settings)
+        records = self._loaded(spark, reader.load)
+        return parse_records(records, self.fields(), F.xxhash64("topic", "partition", "offset").alias(ROW))
+
+    @property
+    def keeps_past(self) -> bool:
+        """Unless a stream begins with the records that come next."""
+        return self.starting != "latest"
+
     def location(self) -> str:
         """The topic, without servers and passwords."""
         return f"kafka {self.topic}"
@@ -90,15 +102,18 @@ class Kafka(RowSource):
         return fields
 
 
-def parse_records(records: DataFrame, fields: StructType) -> DataFrame:
-    """The columns of JSON records; one that is no such object has only nulls, and its text in `__weft_corrupt`."""
+def parse_records(records: DataFrame, fields: StructType, *besides: Column) -> DataFrame:
+    """The columns of JSON records; one that is no such object has only nulls, and its text in `__weft_corrupt`. What
+    stands `besides` is added to them."""
     text = F.col("value").cast("string")
-    found = records.select("value", F.from_json(frame_records(text), frame(fields), strict_json()).alias("found"))
+    kept = records.select(*besides).columns if besides else []
+    record = F.from_json(frame_records(text), frame(fields), strict_json()).alias("found")
+    found = records.select(*besides, "value", record)
     good = F.col(f"found.{CORRUPT}").isNull() & F.col(f"found.{RECORD}").isNotNull() & (F.col(f"found.{END}") == 1)
     # Spark fills what it can of a broken record; a price without its symbol must not reach a window.
     columns = [F.when(F.col("good"), F.col("found")[RECORD][name]).alias(name) for name in fields.names]
-    marked = found.select("value", "found", F.coalesce(good, F.lit(False)).alias("good"))
-    return marked.select(*columns, F.when(~F.col("good"), raw_text(F.col("value"))).alias(CORRUPT))
+    marked = found.select(*kept, "value", "found", F.coalesce(good, F.lit(False)).alias("good"))
+    return marked.select(*columns, F.when(~F.col("good"), raw_text(F.col("value"))).alias(CORRUPT), *kept)
 
 
 def frame_records(text: Column) -> Column:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
 
 from weft.errors import SourceError
 
 if TYPE_CHECKING:  # the facts are read where there is no Spark
     from pyspark.sql import DataFrame, SparkSession
+
+# The past of a source: a table, or a path of files like the source's; or either by the source's name.
+Table: TypeAlias = "DataFrame | str | PathLike[str]"
+History: TypeAlias = "Table | Mapping[str, Table]"
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,21 @@ class RowSource:
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """The rows as they come, with the columns of `read`; called where the facts say `streams`."""
         raise NotImplementedError
+
+    @property
+    def keeps_past(self) -> bool:
+        """Whether a stream that starts now reads the rows that were there before, as far as the source still has them.
+        """
+        return self.facts.batch
+
+    def row_number(self) -> tuple[str, ...]:
+        """Hidden columns that tell one row from all others whenever it is read; none where only its contents do."""
+        return ()
+
+    def read_numbered(self, spark: SparkSession, stream: bool) -> DataFrame | None:
+        """The rows, or those of the stream, with a hash of each one's place beside them; None where its columns or
+        `row_number` must tell rows apart."""
+        return None
 
     def location(self) -> str | None:
         """Where the rows lie, in words that are the same at each start: a checkpoint is of one place. None where that

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike, fspath
+from os.path import abspath
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from weft.catalog.store import CatalogWarning, Store
-from weft.errors import CatalogError
-from weft.io.sinks import AnswerSink, Sink, batch_sink
+from weft.errors import CatalogError, RunError
+from weft.io.sinks import AnswerSink, Receiver, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
 from weft.model.graph import StageGraph
@@ -16,14 +20,16 @@ from weft.model.stages import ReadStage
 from weft.model.workload import Workload
 from weft.spark.batch.run import Results, build_parts, leave_unobserved
 from weft.spark.batch.verify import Verification, verify
+from weft.spark.incremental.fingerprint import answer_settings, own_functions
 from weft.spark.incremental.parts import kept_parts
 from weft.spark.incremental.run import SliceReader
 from weft.spark.incremental.snapshot import snapshot_of
 from weft.spark.refresh.run import refresh_results
+from weft.spark.session.jobs import run_jobs
 from weft.spark.session.workers import require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
-from weft.spark.write.guard import guard_run, list_inputs
+from weft.spark.write.guard import guard_changes, guard_run, list_inputs
 from weft.spark.write.one_pass import RowAccess
 from weft.spark.write.write import translate_errors, write_results
 
@@ -32,7 +38,8 @@ if TYPE_CHECKING:
 
 
 def prepare_run(context: Context, workload: Workload,
-                sink: str | Mapping[str, str] | Sink | AnswerSink | None) -> AnswerSink | None:
+                sink: str | Mapping[str, str] | Sink | AnswerSink | None,
+                changes: str | PathLike[str] | Receiver | None = None) -> AnswerSink | None:
     """Where a run writes; raises, before anything is planned, where that is anything but its own earlier results.
 
     From then on the sources read the files that are there now.
@@ -42,11 +49,24 @@ def prepare_run(context: Context, workload: Workload,
     if target is not None:
         inputs = list_inputs(workload, sources.origins, sources.frames)
         guard_run(context.spark, target, workload, inputs, context.store)
+        if isinstance(changes, str | PathLike):
+            guard_changes(fspath(changes), target, inputs, context.store)
     return target
 
 
+def spell_changes(changes: str | PathLike[str] | Receiver | None, incremental: bool,
+                  target: AnswerSink | None) -> str | Receiver | None:
+    """Where changes go, a folder from the root or a function; raises where no run could tell them."""
+    if changes is None:
+        return None
+    if not incremental or target is None:
+        raise RunError("changes are found by incremental runs into a sink: give incremental=True and a sink, or leave "
+                       "changes out.")
+    return abspath(fspath(changes)) if isinstance(changes, str | PathLike) else changes
+
+
 def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | None, incremental: bool,
-                 workload: Workload) -> Results:
+                 workload: Workload, changes: str | Receiver | None = None) -> Results:
     """The results of a plan's queries, or of a part of them, written where there is a sink; the store keeps the plan
     and how large what ran was."""
     context, tell = plan.context, progress or report_nothing
@@ -54,10 +74,10 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
     if incremental:
         require_incremental(context, workload)  # before anything of the run is kept
     if context.store:
-        asked = [bound.query for bound in plan.queries]
+        asked = [replace(bound.query, source=context.sources.base_of(bound.query.source)) for bound in plan.queries]
         context.store.record(plan.optimizer, asked, plan.stages, plan.explain)
     if incremental:
-        return run_from_kept(context, stages, workload, target, tell)
+        return run_from_kept(context, stages, workload, target, tell, changes)
     observer = SizeObserver() if context.store and target is not None else None
     parts = build_parts(stages, context.slices, observer or leave_unobserved)
     access = RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
@@ -73,11 +93,11 @@ def names_of(workload: Workload) -> list[str]:
 
 
 def run_from_kept(context: Context, stages: StageGraph, workload: Workload, target: AnswerSink | None,
-                  tell: Progress) -> Results:
+                  tell: Progress, changes: str | Receiver | None = None) -> Results:
     """The results of stages over kept slices, which are brought up to date first; then so is what lies in a sink."""
     reader = bring_up(context, stages, workload, tell)
     parts = kept_parts(context.spark, stages, reader)
-    report = () if target is None else refresh_results(context.spark, stages, reader, parts, target, tell)
+    report = () if target is None else refresh_results(context.spark, stages, reader, parts, target, tell, changes)
     return Results(parts.values(), report, reader.report, context.checker.settings.pinned())
 
 
@@ -87,9 +107,12 @@ def bring_up(context: Context, stages: StageGraph, workload: Workload, tell: Pro
     require_workers(context.spark)
     files, frames = context.sources.files, context.sources.frames
     names = [node.stage.source for node in stages.of(ReadStage)]
-    found = {name: snapshot_of(context.spark, name, files[name], frames[name].schema) for name in names}
+    looks: list[Callable[[], Any]] = [partial(answer_settings, context.spark), partial(own_functions, context.spark)]
+    looks += [partial(snapshot_of, context.spark, name, files[name], frames[name]) for name in names]
     with translate_errors():
-        reader = SliceReader(context.spark, catalog, found, lambda text: tell(0, 1, text))
+        settings, own, *found = run_jobs(context.spark, looks)
+        reader = SliceReader(context.spark, catalog, dict(zip(names, found, strict=True)), settings, own,
+                             lambda text: tell(0, 1, text))
         reader.bring_up(stages)
     return reader
 

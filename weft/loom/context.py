@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from weft.catalog.store import Store
@@ -16,6 +16,8 @@ from weft.spark.bind.check import Checker
 from weft.spark.session.settings import is_on
 from weft.spark.session.workers import require_workers
 from weft.spark.stages.partial import run_partial
+from weft.spark.statistics.join_pilot import UnitPilot
+from weft.spark.statistics.pilot import Pilot
 from weft.stages.build import build
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Context:
     sizes: KnownSizes
     max_bag_values: int
     store: Store | None = None
+    pilots: dict[tuple, tuple[DataFrame, Pilot]] = field(default_factory=dict)
+    join_pilots: dict[tuple, tuple[DataFrame, UnitPilot]] = field(default_factory=dict)
 
     @property
     def ansi(self) -> bool:
@@ -40,7 +44,7 @@ class Context:
 
     def build(self, plan: SharedPlan) -> StageGraph:
         """The stages of a plan; raises if a forced algorithm must not fold what the queries ask."""
-        return build(plan, self.ansi, self.max_bag_values, self.checker.identity)
+        return build(plan, self.ansi, self.max_bag_values, self.checker.identity, self.sources.methods)
 
     def rows(self, source: str) -> DataFrame:
         """The rows of a source, for workers to cut."""

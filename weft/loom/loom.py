@@ -6,28 +6,37 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from weft.aggregates.component import MAX_BAG_VALUES
 from weft.final.choose import Forcing, forced_pairs
+from weft.io.formats import absolute
 from weft.io.sinks import AnswerSink, Receiver, Sink
-from weft.loom.batch import names_of, prepare_run, run_prepared, verify_prepared
+from weft.loom.batch import prepare_run, run_prepared, spell_changes, verify_prepared
+from weft.loom.joins import choose_methods
+from weft.loom.memory import PlanMemory
 from weft.loom.plan import Plan, resume_plan
-from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, require_incremental, share, share_as_before
+from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, require_incremental, share
 from weft.loom.registry import Registry
-from weft.loom.schedule import make_runner, plannable
+from weft.loom.schedule import RunPart, make_runner, plannable
+from weft.loom.shedding import refuse_dropping, thin_batch, thin_stream
 from weft.loom.stream import prepare_start, start_prepared
+from weft.loom.weaver import TOLERANCE
 from weft.model.statistics import Statistics
+from weft.model.workload import Workload
 from weft.optimize import Optimizer
 from weft.optimize.schedule.dispatch import RunClock
+from weft.optimize.shed.controller import ControllerPolicy
 from weft.runner.groups import group_queries
 from weft.runner.runner import RunnerOptions, ScheduleRunner
 from weft.slicing import refuse_open
 from weft.spark.batch.run import Results
 from weft.spark.batch.verify import Verification
+from weft.spark.stream.checkpoint import open_checkpoint
 from weft.spark.stream.handle import Stream
 from weft.spark.write.write import Progress
 from weft.stages.explain import Explanation
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Loom(Registry):
@@ -45,6 +54,11 @@ class Loom(Registry):
     `max_bag_values` bounds how many values of a holistic aggregate (median, count(DISTINCT), ...) a worker may hold.
     """
 
+    def __init__(self, spark: SparkSession | None = None, store: str | PathLike[str] | None = None,
+                 max_bag_values: int = MAX_BAG_VALUES, every: str | None = None):
+        super().__init__(spark, store, max_bag_values, every)
+        self._plans = PlanMemory()
+
     def plan(self, queries: Iterable[str] | None = None, algorithm: Forcing = None,
              optimizer: str | Optimizer = OPTIMIZER, incremental: bool = False, slicer: str = SLICER) -> Plan:
         """Which queries share which scan and tree, as an optimizer groups them by what Spark takes (see `measure`).
@@ -53,10 +67,17 @@ class Loom(Registry):
         algorithm of your own (`weft.extend`). `slicer` cuts slices: "pairs", "panes", or "cutty" (not on Spark). With
         `incremental` it is the plan of earlier incremental runs of these queries, which finds the slices they kept.
         """
-        workload, context, choice = self._chosen(queries), self._context, PlanChoice(algorithm, optimizer, slicer)
+        return self._plan(self._chosen(queries), PlanChoice(algorithm, optimizer, slicer), incremental)
+
+    def _plan(self, workload: Workload, choice: PlanChoice, incremental: bool) -> Plan:
+        context = self._context
+        if not incremental:
+            choose_methods(context.sources, workload)
         if incremental:
-            return Plan.of(context, workload, share_as_before(context, workload, choice))
-        return Plan.of(context, workload, share(context, workload, choice, context.sizes.samples))
+            refuse_dropping(context, workload, "an incremental run keeps slices of all of them")
+            return self._plans.plan(context, workload, choice)
+        thinned, shedding = thin_batch(context, workload)
+        return Plan.of(context, thinned, share(context, thinned, choice, context.sizes.samples), shedding)
 
     def measure(self, queries: Iterable[str] | None = None) -> dict[str, Statistics]:
         """Count the rows, keys and time of every source the queries read, one pass a grouping; `plan` uses it.
@@ -80,13 +101,15 @@ class Loom(Registry):
         optimizer: str | Optimizer = OPTIMIZER,
         incremental: bool = False,
         slicer: str = SLICER,
+        changes: str | PathLike[str] | Receiver | None = None,
     ) -> Results:
         """Run queries: `loom.plan(...).run(...)`, but a sink that cannot be written to is refused before planning."""
         refuse_open((slicer,))
         workload = self._chosen(queries)
-        target = prepare_run(self._context, workload, sink)
-        plan = self.plan(names_of(workload), algorithm, optimizer, incremental, slicer)
-        return run_prepared(plan, target, progress, incremental, plan.workload)
+        target = prepare_run(self._context, workload, sink, changes)
+        told = spell_changes(changes, incremental, target)
+        plan = self._plan(workload, PlanChoice(algorithm, optimizer, slicer), incremental)
+        return run_prepared(plan, target, progress, incremental, plan.workload, told)
 
     def start(
         self,
@@ -99,16 +122,25 @@ class Loom(Registry):
         algorithm: Forcing = None,
         optimizer: str | Optimizer = OPTIMIZER,
         slicer: str = SLICER,
+        overload: ControllerPolicy = ControllerPolicy(),
+        drift_tolerance: float | None = TOLERANCE,
     ) -> Stream:
-        """Run queries as a stream: `loom.plan(...).start(...)`, without planning where a checkpoint has a plan."""
+        """Run queries as a stream: `loom.plan(...).start(...)`, without planning where a checkpoint has a plan.
+
+        `overload` says when rows are dropped for queries that accept an error, and how soon that ends. Where queries
+        come and go and the plan drifts by more than `drift_tolerance`, it is woven anew in the background (000 §5.2).
+        """
         refuse_open((slicer,))
-        workload, context = self._chosen(queries), self._context
+        context, before = self._context, open_checkpoint(absolute(str(checkpoint)))
+        workload, shedding = thin_stream(context, self._chosen(queries), before)
         launch = prepare_start(context, workload, checkpoint, sink, dead_letters)
         if launch.before is None:
-            plan = self.plan(names_of(workload), algorithm, optimizer, slicer=slicer)
+            choice = PlanChoice(algorithm, optimizer, slicer)
+            plan = Plan.of(context, workload, share(context, workload, choice, context.sizes.samples), shedding)
         else:
-            plan = resume_plan(context, workload, launch.before, forced_pairs(algorithm, context.checker.defined))
-        return start_prepared(plan, launch, trigger, max_clock_skew)
+            forced = forced_pairs(algorithm, context.checker.defined)
+            plan = resume_plan(context, workload, launch.before, forced, shedding)
+        return start_prepared(plan, launch, trigger, max_clock_skew, overload, drift_tolerance)
 
     def schedule(
         self,
@@ -119,19 +151,21 @@ class Loom(Registry):
         algorithm: Forcing = None,
         optimizer: str | Optimizer = OPTIMIZER,
         options: RunnerOptions = RunnerOptions(),
+        changes: str | PathLike[str] | Receiver | None = None,
     ) -> ScheduleRunner:
         """The runner of queries that have bounds (`every`), by incremental runs of parts of one plan.
 
         The policy is the one that costs least, or one of "conservative", "aggressive", "hybrid", "harmonic", "cyclic".
         All queries of the loom are planned together, so that runners of some of them share slices with all others.
-        Nothing runs before runs are asked for: `for run in runner`. See docs/schedules.md.
+        Nothing runs before runs are asked for: `for run in runner`. `changes` is as in `plan.run`. See
+        docs/schedules.md.
         """
         workload = self._chosen(queries)
         require_incremental(self._context, workload)
         group_queries(bound.query for bound in workload)  # raises where one has no bound, before anything is planned
-        prepare_run(self._context, workload, sink)
+        spell_changes(changes, True, prepare_run(self._context, workload, sink, changes))
         plan = self.plan(plannable(self._context, self._queries.values()), algorithm, optimizer, True)
-        return make_runner(plan, workload, sink, policy, clock, options)
+        return make_runner(plan, workload, RunPart(plan, sink, changes), policy, clock, options)
 
     def verify(
         self,
@@ -141,11 +175,16 @@ class Loom(Registry):
         optimizer: str | Optimizer = OPTIMIZER,
         slicer: str = SLICER,
     ) -> Verification:
-        """Run queries natively as well and compare row by row: `loom.plan(...).verify()`."""
+        """Run queries natively as well and compare row by row: `loom.plan(...).verify()`.
+
+        Queries that accept an error are compared without one, over all rows."""
         refuse_open((slicer,))
-        workload = self._chosen(queries)
-        prepare_run(self._context, workload, None)
-        return verify_prepared(self.plan(names_of(workload), algorithm, optimizer, slicer=slicer), progress)
+        workload, context = self._chosen(queries), self._context
+        refuse_dropping(context, workload, "Spark's own answers are those of all rows")
+        prepare_run(context, workload, None)
+        choice = PlanChoice(algorithm, optimizer, slicer)
+        plan = Plan.of(context, workload, share(context, workload, choice, context.sizes.samples))
+        return verify_prepared(plan, progress)
 
     def native(self, name: str) -> DataFrame:
         """One query as Spark itself runs it."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as changed
+from math import inf
 from os import PathLike
 from os.path import abspath
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeGuard
 
 from weft.aggregates.base import Aggregate
 from weft.aggregates.component import MAX_BAG_VALUES
@@ -71,6 +72,7 @@ class Registry:
         schema: str | None = None,
         watermark: str | None = None,
         replace: bool = False,
+        drop: float = 0.0,
     ) -> None:
         """Add a source: a DataFrame, a path of Parquet, ORC, CSV or JSON, or a `RowSource`; `time` is its event time.
 
@@ -78,10 +80,12 @@ class Registry:
         names the columns and types of what is read, where no file is there yet to look into. `watermark` says how late
         rows may come when the source is a stream ("10 minutes"). With `replace` a source that has the name already
         goes, and the queries that read it are checked against the new one: if one does not fit, all stays as it was.
+        `drop` is the share of its rows that is dropped, for all its queries: with 0.25 a quarter of them. Counts, sums
+        and averages are then estimates for all rows. See docs/shedding.md.
         """
         if name in self._context.sources and not replace:
             raise SourceError(f"there is already a source '{name}': choose another name, or give replace=True.")
-        made, frame = self._context.sources.open(name, data, time, format, options, schema, watermark)
+        made, frame = self._context.sources.open(name, data, time, format, options, schema, watermark, drop)
         if name in self._context.sources:
             self._replace_source(made, frame)
         else:
@@ -89,49 +93,60 @@ class Registry:
 
     def _replace_source(self, made: Source, frame: DataFrame) -> None:
         sources, name = self._context.sources, made.name
-        readers = [bound for bound in self._queries.values() if bound.query.source == name]
+        readers = [bound for bound in self._queries.values() if name in bound.query.inputs]
+        joins = {each.query.source: sources[each.query.source] for each in readers if each.query.join}
         before = sources[name], sources.frames[name]
         sources.put(made, frame)
         try:
             bounds = {each.query.name: each.query.every for each in readers}
-            found = check_queries(self._context, {each.query.name: each.query.text for each in readers})
+            errors = {each.query.name: each.query.shed for each in readers if is_bound(each.query.shed)}
+            found = check_queries(self._context, {each.query.name: each.query.text for each in readers}, shed=errors)
             bound = [fresh_as(each, bounds[each.query.name]) for each in found]
         except BaseException as error:
             sources.put(*before)
+            for joined in joins.values():
+                sources.put_join(joined.origin, joined)
             self._context.checker.keep(each.query for each in readers)
             if not isinstance(error, QueriesError):
                 raise
             first = error.errors[0]
             raise SourceError(f"source '{name}' is not replaced, for a query does not fit the new one: {first} "
                               f"Drop the query first, loom.drop('{first.query}'), or replace it.") from first
-        self._context.sizes.forget(name)
+        for changed_source in (name, *joins):
+            self._context.sizes.forget(changed_source)
         self._context.sizes.recall(bound, self._store)
         self._queries |= {each.query.name: each for each in bound}
 
-    def query(self, name: str, sql: str, replace: bool = False, every: str | None = None) -> Query:
+    def query(self, name: str, sql: str, replace: bool = False, every: str | None = None,
+              shed: str | float | None = None) -> Query:
         """Add a query, or raise an error that says where and why it cannot run and what to write instead.
 
         With `replace` a query that has the name already goes, if the new one can run. `every` is the longest time
         between two of its answers ("5 minutes"), which SQL may also say by the hint EVERY: it changes when answers
-        come, never what they are. See docs/schedules.md.
+        come, never what they are. See docs/schedules.md. `shed` is the relative error that you accept ("2%"), which SQL
+        may also say by the hint SHED: then rows may be dropped as far as that allows. See docs/shedding.md.
         """
         self._require_free(name, replace)
-        bound = self._fresh(self._context.checker.bind(parse(self._context, name, sql, every)))
+        bound = self._fresh(self._context.checker.bind(parse(self._context, name, sql, every, shed)))
         self._require_small(bound)
         self._add((bound,))
         return bound.query
 
     def add_queries(self, queries: Mapping[str, str], replace: bool = False,
-                    every: Mapping[str, str] | None = None) -> tuple[Query, ...]:
+                    every: Mapping[str, str] | None = None,
+                    shed: Mapping[str, str | float] | None = None) -> tuple[Query, ...]:
         """Add many queries, the SQL of each by its name, all or none; Spark checks them together, which is faster.
 
-        `every` has the longest time between two answers of some of them, by name. If some cannot run, the `errors` of
-        the `QueriesError` have what is wrong with each, as `query` would raise it.
+        `every` has the longest time between two answers of some of them, by name, and `shed` the errors that are
+        accepted. If some cannot run, the `errors` of the `QueriesError` have what is wrong with each, as `query` would
+        raise it.
         """
-        for name in (name for name in every or () if name not in queries):
-            raise QueryError(name, "every= has a bound for it, and it is no query of these.", hint="Check the name.")
+        for what, bounds in (("every", every), ("shed", shed)):
+            for name in (name for name in bounds or () if name not in queries):
+                raise QueryError(name, f"{what}= has a bound for it, and it is no query of these.",
+                                 hint="Check the name.")
         found = check_queries(self._context, queries, lambda name: self._require_free(name, replace),
-                              self._require_small, every or {})
+                              self._require_small, every or {}, shed or {})
         bound = [self._fresh(each) for each in found]
         self._add(bound)
         return tuple(each.query for each in bound)
@@ -217,3 +232,8 @@ class Registry:
 def fresh_as(bound: BoundQuery, every: int | None) -> BoundQuery:
     """The query with another bound on the time between its answers."""
     return changed(bound, query=changed(bound.query, every=every))
+
+
+def is_bound(shed: float | None) -> TypeGuard[float]:
+    """Whether an error is bounded: what a source drops for all of its queries is not."""
+    return shed is not None and shed < inf

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from os import PathLike
 from typing import TYPE_CHECKING
 from warnings import warn
 
 from weft.catalog.scheduled import scheduled_runs
 from weft.cost.runs import RunCosts, fit_runs
 from weft.errors import ScheduleWarning
-from weft.io.sinks import AnswerSink, Sink, batch_sink
+from weft.io.sinks import AnswerSink, Receiver, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
 from weft.loom.sizes import model_of
@@ -25,7 +26,7 @@ from weft.optimize.schedule.dispatch import RunClock
 from weft.runner.choice import choose_schedule, make_problem, require_sustainable, unmet_bounds
 from weft.runner.groups import QueryGroup, group_queries
 from weft.runner.runner import RunnerOptions, RunOutcome, ScheduleRunner
-from weft.sql.freshness import without_every
+from weft.sql.hints import without_hints
 
 if TYPE_CHECKING:
     from weft.loom.plan import Plan
@@ -94,7 +95,7 @@ def rate_of(scan: Scan) -> float:
     return float(edge_rate(scan.cut_for).value)
 
 
-def make_runner(plan: Plan, workload: Workload, sink: Target, policy: str | None, clock: RunClock | None,
+def make_runner(plan: Plan, workload: Workload, work: RunPart, policy: str | None, clock: RunClock | None,
                 options: RunnerOptions) -> ScheduleRunner:
     """The runner of queries by the plan of all; raises where a bound is below what any run takes, warns where no
     schedule keeps it."""
@@ -104,8 +105,7 @@ def make_runner(plan: Plan, workload: Workload, sink: Target, policy: str | None
     require_sustainable(chosen)
     for sentence in unmet_bounds(chosen):
         warn(ScheduleWarning(sentence), stacklevel=3)
-    return ScheduleRunner(catalog, chosen, RunPart(plan, sink), dict(meanings(plan.context, workload, sink)),
-                          clock, options)
+    return ScheduleRunner(catalog, chosen, work, dict(meanings(plan.context, workload, work.sink)), clock, options)
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,10 @@ class RunPart:
 
     plan: Plan
     sink: Target
+    changes: str | PathLike[str] | Receiver | None = None
 
     def __call__(self, names: Sequence[str]) -> RunOutcome:
-        with self.plan.run(sink=self.sink, incremental=True, queries=names) as results:
+        with self.plan.run(sink=self.sink, incremental=True, queries=names, changes=self.changes) as results:
             read = results.sources
         return RunOutcome(sum(one["new_files"] for one in read), any(one["anew"] for one in read))
 
@@ -128,4 +129,4 @@ def meanings(context: Context, workload: Workload, sink: Target) -> Iterator[tup
         query = bound.query
         files = context.sources.files[query.source]
         place = [target.facts.name, target.location(), target.output_path(query.name)]
-        yield query.name, digest(without_every(query.text), files.path, files.format, sorted(files.options), place)
+        yield query.name, digest(without_hints(query.text), files.path, files.format, sorted(files.options), place)

@@ -74,7 +74,8 @@ def model_of(workload: Workload, samples: SourceSamples) -> ModelOf:
         query = bound.query
         known = samples.known(query.source, query.time, (query.where,), query.keys) or ASSUMED
         found = known.in_rows if query.window.counts_rows else known
-        moved = 1.0 if query.window.counts_rows else 0.0
+        # Rows that are numbered are shuffled first; rows of a join cost the rows of all of its inputs.
+        moved = float(len(query.join.inputs)) if query.join else float(query.window.counts_rows)
         components = len(together[share_key(bound)])
         return SparkModel(found.rows / found.span, found.keys, found.span, components, moved=moved, costs=costs)
 

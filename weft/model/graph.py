@@ -9,7 +9,16 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
-from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage, ReadStage, Stage, WriteStage
+from weft.model.stages import (
+    AnswerStage,
+    DeriveStage,
+    FinalStage,
+    JoinStage,
+    PartialStage,
+    ReadStage,
+    Stage,
+    WriteStage,
+)
 
 S = TypeVar("S", bound=Stage, covariant=True)
 T = TypeVar("T", bound=Stage)
@@ -36,7 +45,7 @@ class Node(Generic[S]):
 
     @property
     def kind(self) -> str:
-        """Read, Partial, Derive, Final, Answer or Write."""
+        """Read, Join, Partial, Derive, Final, Answer or Write."""
         return type(self.stage).__name__.removesuffix("Stage")
 
     @property
@@ -114,14 +123,19 @@ class StageGraph:
         owner: dict[str, str] = {}
         found: dict[str, list[Node[Stage]]] = {}
         for node in self.nodes:
-            if isinstance(node.stage, ReadStage):
+            if isinstance(node.stage, ReadStage | JoinStage):
                 continue
             if node.inputs[0] not in owner:
-                found[node.id] = [self[node.inputs[0]]]
+                found[node.id] = self._rows(node.inputs[0])
             owner[node.id] = owner.get(node.inputs[0], node.id)
             if len({owner.get(id) for id in node.inputs}) == 1:
                 found[owner[node.id]].append(node)
         return tuple(StageGraph(tuple(nodes)) for nodes in found.values())
+
+    def _rows(self, id: str) -> list[Node[Stage]]:
+        """The node that gives rows, after those whose rows it joins."""
+        node = self[id]
+        return [*(self[each] for each in node.inputs), node]
 
     @property
     def root(self) -> Node[PartialStage]:

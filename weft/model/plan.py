@@ -25,17 +25,31 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class ScanPins:
+    """What a scan of a stream must keep while its queries change, because state is addressed by it: the id of its
+    slices, and for a scan of a source its predicates and the names of its columns, in order."""
+
+    key: str
+    predicates: tuple[str | None, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Scan:
     """One grouping of a source's rows: queries with the same time and keys, and scans derived from its slices.
 
     A derived scan has fewer keys and reads this one's slices instead of the source. A scan without trees is there for
-    those derived from it only: `union` names its keys. `slicer` names what decides where its slices are cut.
+    those derived from it only: `union` names its keys. `slicer` names what decides where its slices are cut. In a
+    stream whose queries have changed, `ghosts` are queries that are not answered any more and still shape its slices,
+    and `pins` say by what its state is addressed.
     """
 
     trees: tuple[Tree, ...]
     derived: tuple[Scan, ...] = ()
     union: tuple[str, ...] = ()
     slicer: str = "pairs"
+    ghosts: tuple[BoundQuery, ...] = ()
+    pins: ScanPins | None = None
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
@@ -49,8 +63,8 @@ class Scan:
 
     @property
     def served(self) -> tuple[BoundQuery, ...]:
-        """Every query that its slices serve, directly or through derived ones."""
-        return tuple(b for node in self.nodes for b in node.queries)
+        """Every query that its slices serve, directly or through derived ones, or did when they got their shape."""
+        return tuple(b for node in self.nodes for b in (*node.queries, *node.ghosts))
 
     @property
     def head(self) -> BoundQuery:
@@ -71,7 +85,8 @@ class Scan:
     @property
     def predicates(self) -> tuple[str | None, ...]:
         """The distinct predicates of the queries it serves, in order; None for that of all rows."""
-        return tuple(dict.fromkeys(b.query.where for b in self.served))
+        pinned = self.pins.predicates if self.pins else ()
+        return tuple(dict.fromkeys((*pinned, *(b.query.where for b in self.served))))
 
     @property
     def windows(self) -> tuple[Window, ...]:

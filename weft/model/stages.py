@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from weft.aggregates.component import MAX_BAG_VALUES, ROWS, Component, Lift, merging
+from weft.model.join import Join, JoinMethod
 from weft.model.marks import UNMARKED, Marking, Test
 from weft.model.query import Output
 from weft.model.window import ROW_COUNT, TIME, Window
@@ -31,6 +32,19 @@ class ReadStage:
     """The rows of a source."""
 
     source: str
+
+
+@dataclass(frozen=True)
+class JoinStage:
+    """The rows of a join of sources, made in one of the ways that all give the same rows."""
+
+    join: Join
+    method: JoinMethod
+
+    @property
+    def source(self) -> str:
+        """Its name as a source."""
+        return self.join.name
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,8 @@ class FinalStage:
     answers bear the predicate's number. Slices then have as many `marks`, of which each predicate, by its number, asks
     its `tests`; or without marks a count of rows and the components' columns for each predicate. A worker holds at most
     `max_bag_values` values of a column of bags. `asked` says what is folded of which window; without it, everything is.
+    `first` has, in a stream whose queries have changed, the earliest start of windows that are whole, by the number of
+    the predicate, 0 where there is one, and the place of the window.
     """
 
     keys: int
@@ -129,6 +145,7 @@ class FinalStage:
     tests: tuple[tuple[Test, ...], ...] = ()
     max_bag_values: int = MAX_BAG_VALUES
     asked: tuple[AskedFold, ...] = ()
+    first: tuple[tuple[int, int, int], ...] = ()
 
     def windows_asking(self, component: int, predicate: int) -> frozenset[int]:
         """The places of the windows that ask for a component under a predicate."""
@@ -181,4 +198,4 @@ class WriteStage:
     sink: str
 
 
-Stage = ReadStage | PartialStage | FinalStage | AnswerStage | WriteStage
+Stage = ReadStage | JoinStage | PartialStage | FinalStage | AnswerStage | WriteStage

@@ -16,7 +16,8 @@ class BoundQuery:
     """A query whose keys, time, calls and outputs have Spark's types.
 
     `risky` says that a comparison of its WHERE might fail on rows where an earlier one is not true. `times` are the
-    first and last time of a window that counts rows, as components; the slices of other windows tell theirs.
+    first and last time of a window that counts rows, as components; the slices of other windows tell theirs. `weighted`
+    are the calls over rows behind a drop box, None where no row may be dropped.
     """
 
     query: Query
@@ -25,6 +26,7 @@ class BoundQuery:
     calls: tuple[Lowered, ...]
     risky: bool = False
     times: Lowered | None = None
+    weighted: tuple[Lowered, ...] | None = None
 
     @property
     def components(self) -> tuple[Component, ...]:

@@ -8,9 +8,12 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric as PrometheusMetric
+from prometheus_client.registry import Collector
+
 from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, trigger_load, watermark_lag
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[dict[str, str], float]
 Samples = Callable[[Any, datetime], Iterable[Sample]]
 
@@ -52,6 +55,18 @@ def up(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
     yield from ((scan(one), float(one.active)) for one in readings)
 
 
+def source_watermarks(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
+    """The watermark of every stream that a scan joins."""
+    for one in readings:
+        for source, watermark in one.last.watermarks.items() if one.last else ():
+            yield {**scan(one), "source": source}, watermark.timestamp()
+
+
+def join_rows(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
+    """The rows that joins hold, of scans that have any."""
+    yield from ((scan(one), one.last.join_rows) for one in readings if one.last and one.last.watermarks)
+
+
 def shortest_trigger(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
     """The shortest trigger of each scan that recent ones show to be sustainable."""
     for one in readings:
@@ -72,12 +87,17 @@ METRICS = (
     Metric("weft_answers_total", "counter", "Answers that the query has got since the process started.", answers),
     Metric("weft_late_rows_total", "counter", "What Spark dropped because it came after the watermark.",
            of_totals("late")),
+    Metric("weft_shed_rows_total", "counter", "Rows that a drop box dropped for queries that accept an error.",
+           of_totals("shed")),
     Metric("weft_dead_letters_total", "counter", "Rows that could not be used and are dead letters.",
            of_totals("dead")),
     Metric("weft_watermark_seconds", "gauge", "The watermark in event time, in seconds since 1970.",
            of_last(lambda f, now: f.watermark.timestamp() if f.watermark else None)),
     Metric("weft_lag_seconds", "gauge", "Seconds by which the watermark is behind the clock now.",
            of_last(lambda f, now: watermark_lag(f.watermark, now))),
+    Metric("weft_source_watermark_seconds", "gauge", "The watermark of a stream that the scan joins: the least of them "
+           "counts.", source_watermarks),
+    Metric("weft_join_rows", "gauge", "Rows that the scan's joins hold after the last trigger.", join_rows),
     Metric("weft_trigger_seconds", "gauge", "Seconds that the last trigger took.",
            of_last(lambda f, now: f.trigger_seconds)),
     Metric("weft_shortest_trigger_seconds", "gauge", "The shortest trigger that can be sustained, by recent triggers.",
@@ -89,30 +109,23 @@ METRICS = (
 )
 
 
-def render(readings: Any, now: datetime, metrics: Sequence[Metric] = METRICS) -> str:
+class Readings(Collector):
+    """What is read at one moment, as Prometheus's client wants it."""
+
+    def __init__(self, readings: Any, now: datetime, metrics: Sequence[Metric]):
+        self._readings, self._now, self._metrics = readings, now, metrics
+
+    def collect(self) -> Iterator[PrometheusMetric]:
+        """Every metric with its samples."""
+        for metric in self._metrics:
+            family = PrometheusMetric(metric.name.removesuffix("_total"), metric.help, metric.kind)
+            for labels, value in metric.samples(self._readings, self._now):
+                family.add_sample(metric.name, labels, value)
+            yield family
+
+
+def render(readings: Any, now: datetime, metrics: Sequence[Metric] = METRICS) -> bytes:
     """Every metric of what is read with its help, its type and its samples."""
-    return "".join(f"{line}\n" for metric in metrics for line in lines(metric, readings, now))
-
-
-def lines(metric: Metric, readings: Any, now: datetime) -> Iterator[str]:
-    """The lines of one metric."""
-    yield f"# HELP {metric.name} {escaped_help(metric.help)}"
-    yield f"# TYPE {metric.name} {metric.kind}"
-    for labels, value in metric.samples(readings, now):
-        marks = ",".join(f'{name}="{escaped(text)}"' for name, text in labels.items())
-        yield f"{metric.name}{{{marks}}} {shown(value)}"
-
-
-def escaped(text: str) -> str:
-    """A label's value as the format wants it."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-
-
-def escaped_help(text: str) -> str:
-    """A help text as the format wants it: quotes stand as they are."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def shown(value: float) -> str:
-    """A number without a needless point."""
-    return str(int(value)) if value == int(value) else repr(float(value))
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Readings(readings, now, metrics))
+    return generate_latest(registry)

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from weft.runner.reading import SECOND, QueryReading, RunnerReading, moment_text
-from weft.server.endpoint import Page, page_of
-from weft.server.prometheus import Metric, Sample, Samples, render
+from weft.server.prometheus import Metric, Sample, Samples
 
 
 def of_runner(value: Callable[[RunnerReading], float | None]) -> Samples:
@@ -58,12 +57,7 @@ METRICS = (
 )
 
 
-def page(path: str, reading: RunnerReading, now: datetime) -> Page:
-    """The page of a runner at a path."""
-    return page_of(path, lambda: render(reading, now, METRICS), lambda: health(reading))
-
-
-def health(reading: RunnerReading) -> dict[str, Any]:
+def health(reading: RunnerReading, now: datetime) -> dict[str, Any]:
     """Whether the runner runs, and how each query is."""
     return {"ok": reading.active, "policy": reading.policy, "runs": reading.runs,
             "queries": [query_health(one, reading.now) for one in reading.queries]}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from weft.aggregates import find
-from weft.model.query import CALL, KEY, WINDOW, Call
+from weft.model.query import CALL, ERROR_OF, KEY, WINDOW, Call
 from weft.sql.clauses import is_window, uses_window
+from weft.sql.error_calls import error_call
 from weft.sql.refuse import refuse_aggregates
 from weft.sql.render import identifier, sql
 from weft.sql.text import Text
@@ -56,6 +57,10 @@ class Groups:
     def _lift(self, node: exp.Expr) -> None:
         if node in self.keys:
             node.replace(_column(KEY, self.keys.index(node)))
+        elif (inner := error_call(node)) is not None:
+            call = self._call(inner.unnest())
+            error = replace(call, function=f"{ERROR_OF}{call.function}")
+            node.replace(_column(CALL, self.calls.setdefault(error, len(self.calls))))
         elif isinstance(node, exp.Filter | exp.Anonymous) and self._is_aggregate(node):
             node.replace(_column(CALL, self.calls.setdefault(self._call(node), len(self.calls))))
         elif isinstance(node, exp.Column):

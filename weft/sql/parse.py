@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
@@ -15,16 +15,30 @@ from weft.model.query import WINDOW, Output, Query
 from weft.model.window import Window
 from weft.sql import render
 from weft.sql.clauses import resolve_groups, resolve_items, resolve_where, spelled_time
+from weft.sql.error_bounds import agree_on_error
+from weft.sql.error_calls import lift_errors
 from weft.sql.extract import Groups
-from weft.sql.freshness import agree_on_bound, lift_every
+from weft.sql.freshness import agree_on_bound
+from weft.sql.hints import lift_hints
 from weft.sql.items import Item, groups_plainly, make_items, own_words, stands_apart
+from weft.sql.join_names import JoinedTable
+from weft.sql.join_windows import JoinWindow, lift_join_windows
+from weft.sql.joins import attach_windows, lift_join
 from weft.sql.qualify import HAVING, Scope
-from weft.sql.refuse import no_window, refuse_clauses, refuse_nodes, refuse_start, refuse_statement, refuse_table
+from weft.sql.refuse import (
+    no_window,
+    refuse_clauses,
+    refuse_nodes,
+    refuse_start,
+    refuse_statement,
+    refuse_table,
+    require_plain,
+)
 from weft.sql.render import sql
 from weft.sql.rows import tie_breakers
 from weft.sql.schema import SourceSchema
 from weft.sql.shape import Shape, loose_output, loose_predicate, names_of
-from weft.sql.spellings import lift
+from weft.sql.spellings import Spelled, lift
 from weft.sql.text import Text, start_of
 from weft.sql.trust import precise, trusted
 
@@ -38,7 +52,7 @@ class Parsed:
     decides its names and types: of the whole, and expression by expression.
 
     `items` are its outputs, then HAVING, or None where Spark must see the whole query; `loose_where` is its WHERE with
-    numbers as types: predicates of one such text are all boolean, or none is.
+    numbers as types: predicates of one such text are all boolean, or none is. `schema` is that of its join, if any.
     """
 
     query: Query
@@ -48,31 +62,69 @@ class Parsed:
     shape: Shape
     items: tuple[Item, ...] | None = None
     loose_where: str | None = None
+    schema: SourceSchema | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a query accepts: microseconds between two answers, and an error where rows are dropped."""
+
+    every: int | None
+    error: float | None
 
 
 def parse_query(name: str, text: str, sources: Mapping[str, SourceSchema],
-                defined: Mapping[str, Aggregate] = NONE, every: str | None = None) -> Parsed:
+                defined: Mapping[str, Aggregate] = NONE, every: str | None = None,
+                shed: str | float | None = None) -> Parsed:
     """Read one query's SQL against the registered sources; `defined` are the user's aggregates by lower-case name.
 
-    `every` is the longest time between two of its answers, where that does not stand in the SQL.
+    `every` is the longest time between two of its answers, and `shed` the error that is accepted where rows are
+    dropped, where these do not stand in the SQL.
     """
     words = Text(name, text, defined)
     tokens = _tokens(words)
     refuse_start(words, tokens)
-    words, tokens, hint = lift_every(words, tokens)
+    words, tokens, hints = lift_hints(words, tokens)
+    tokens, windows = lift_join_windows(words, tokens)
     tokens, spelled = lift(words, tokens)
-    bound = agree_on_bound(words, hint, every, *((spelled.slide_bound, spelled.at) if spelled else (None, None)))
+    slide = (spelled.slide_bound, spelled.at) if spelled else (None, None)
+    bounds = Bounds(agree_on_bound(words, hints.get("EVERY"), every, *slide),
+                    agree_on_error(words, hints.get("SHED"), shed))
     select = _select(words, tokens)
+    words = lift_errors(words, select, tokens)
     nodes = list(select.walk(bfs=False))
     refuse_nodes(words, nodes[1:], tokens)
     table = refuse_table(words, select, tokens)
+    if select.args.get("joins"):
+        return _read_joined(words, select, tokens, sources, windows, spelled, bounds)
     schema = _source(words, table, sources)
     scope = Scope(words, schema, schema.fold(table.alias_or_name), spelled)
     sure = trusted(nodes) and precise(nodes, tokens, schema.types.values())
     if spelled and not sure:
         raise words.refused(table, "Weft may read this SQL otherwise than Spark, which has no such window to ask.",
                             "Write the window as window(time, '10 minutes', '2 minutes') in GROUP BY.")
-    return _read(scope, select, tokens, table, nodes, sure, bound)
+    return _read(scope, select, tokens, table, nodes, sure, bounds)
+
+
+def _read_joined(text: Text, select: exp.Select, tokens: list[Token], sources: Mapping[str, SourceSchema],
+                 windows: Sequence[JoinWindow], spelled: Spelled | None, bounds: Bounds) -> Parsed:
+    """The query over the join of its tables, as over one source."""
+    if spelled:
+        raise text.refused(spelled.at, "the window of the answers stands in FROM of a join.",
+                           "Group by window(a.ts, '10 minutes', '2 minutes'): it names the stream whose time counts.")
+    first = select.args["from_"].this
+    plain = [require_plain(text, table, tokens) for table in (first, *(join.this for join in select.args["joins"]))]
+    tables = [JoinedTable(table, table.alias_or_name, _source(text, table, sources)) for table in plain]
+    names = names_of(select.expressions, text.splice((), start_of(first) or 0))
+    lifted = lift_join(text, select, tokens, attach_windows(tables, windows))
+    nodes = list(select.walk(bfs=False))
+    if not (trusted(nodes) and precise(nodes, tokens, lifted.schema.types.values())):
+        raise text.refused(first, "Weft may read this SQL otherwise than Spark.", "Write its expressions in a plainer "
+                           "way, or compute them in the source.")
+    parsed = _read(Scope(text, lifted.schema, "", None), select, tokens, first, nodes, True, bounds)
+    query = replace(parsed.query, native=lifted.native, join=lifted.join)
+    shape = Shape(*((*part, names) for part in (parsed.shape.exact, parsed.shape.loose)))
+    return replace(parsed, query=query, probe=lifted.probe, shape=shape, items=None, schema=lifted.schema)
 
 
 def _tokens(text: Text) -> list[Token]:
@@ -149,7 +201,7 @@ def _written(clauses: Resolved) -> Written:
 
 
 def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Table, nodes: list[exp.Expr],
-          sure: bool, every: int | None) -> Parsed:
+          sure: bool, bounds: Bounds) -> Parsed:
     names = names_of(select.expressions, scope.text.splice((), start_of(table) or 0))
     apart = sure and stands_apart(scope, select, nodes)
     words = own_words(scope, select.expressions, tokens) if apart and scope.spelled is None else None
@@ -177,7 +229,8 @@ def _read(scope: Scope, select: exp.Select, tokens: list[Token], table: exp.Tabl
         calls=tuple(groups.calls),
         native=native,
         order=tie_breakers(scope.schema) if window.counts_rows else (),
-        every=every,
+        every=bounds.every,
+        shed=bounds.error,
         slide_bound=scope.spelled.slide_bound if scope.spelled else None,
     )
     if not sure:

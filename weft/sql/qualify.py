@@ -44,7 +44,7 @@ class Scope:
             if isinstance(part, exp.Anonymous):
                 self._function(part, clause)
             elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
-                part.replace(exp.Var(this=part.name.upper()) if _is_unit(part) else self._column(part, clause))
+                part.replace(exp.Var(this=part.name.upper()) if is_unit(part) else self._column(part, clause))
         for part in parts:
             if isinstance(part, exp.Dot):
                 self._field(part)
@@ -59,7 +59,7 @@ class Scope:
 
     def _window(self, call: exp.Anonymous, clause: str) -> exp.Expr:
         """The column `__window` for a window() call, which must be the same window everywhere in the query."""
-        if clause == ROWS or _in_aggregate(self.text, call):
+        if clause == ROWS or in_aggregate(self.text, call):
             raise self._rows_only(call)
         window = read_window(self.text, call)
         if self.spelled:
@@ -75,7 +75,7 @@ class Scope:
         parts = [part.name for part in column.parts]
         head = self.schema.fold(parts[0])
         own = self._own(column, parts)
-        alias = None if clause == ROWS or _in_aggregate(self.text, column) else self.aliases.get(head)
+        alias = None if clause == ROWS or in_aggregate(self.text, column) else self.aliases.get(head)
         if own is not None:
             self._unambiguous(column, own, alias, clause)
             return own
@@ -123,7 +123,7 @@ class Scope:
 
     def _window_name(self, column: exp.Column, parts: list[str], alias: list[exp.Expr] | None, clause: str) -> exp.Expr:
         """`window`, `window.start` or Flink's `window_start` as a path from `__window`."""
-        if clause == ROWS or _in_aggregate(self.text, column):
+        if clause == ROWS or in_aggregate(self.text, column):
             raise self._rows_only(column)
         head, *rest = (self.schema.fold(part) for part in parts)
         if alias and any(sql(item) != WINDOW for item in alias) and head == "window":
@@ -178,7 +178,7 @@ class Scope:
         )
 
 
-def _is_unit(column: exp.Column) -> bool:
+def is_unit(column: exp.Column) -> bool:
     """Whether the name is the unit of date_add(DAY, 1, ts) or its kin."""
     call = column.parent
     return (
@@ -193,7 +193,7 @@ def _is_window_call(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() == "window"
 
 
-def _in_aggregate(text: Text, node: exp.Expr) -> bool:
+def in_aggregate(text: Text, node: exp.Expr) -> bool:
     parent = node.parent
     while parent is not None:
         if isinstance(parent, exp.Anonymous) and text.aggregate(parent.name):

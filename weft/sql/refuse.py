@@ -33,7 +33,6 @@ class Refusal:
 CLAUSES: dict[str, Refusal] = {
     "with_": Refusal("Weft runs no common table expressions (WITH).", ONE_SOURCE),
     "distinct": Refusal("Weft does not run SELECT DISTINCT.", "Group by the columns: a group gives one row."),
-    "joins": Refusal("Weft runs no joins: a query reads one source.", ONE_SOURCE),
     "laterals": Refusal("Weft runs no LATERAL VIEW.", ONE_SOURCE),
     "pivots": Refusal("Weft runs no PIVOT.", "Write one aggregate with FILTER (WHERE ...) for each column."),
     "order": Refusal("Weft does not run ORDER BY: results are sets of rows.", AFTERWARDS),
@@ -49,7 +48,7 @@ CLAUSES: dict[str, Refusal] = {
     "kind": Refusal("Weft runs plain SELECT only.", "Leave out AS STRUCT or AS VALUE."),
 }
 GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
-READ = {"expressions", "from_", "where", "group", "having", "hint"}
+READ = {"expressions", "from_", "joins", "where", "group", "having", "hint"}
 
 # Parts of expressions that do not run, by node.
 NODES: dict[type[exp.Expr], Refusal] = {
@@ -131,6 +130,11 @@ def refuse_table(text: Text, select: exp.Select, tokens: list[Token]) -> exp.Tab
     table = source.this if source else None
     if table is None:
         raise text.refused(0, "the query has no FROM.", "Select FROM a registered source.")
+    return require_plain(text, table, tokens)
+
+
+def require_plain(text: Text, table: exp.Expr, tokens: list[Token]) -> exp.Table:
+    """The table if it is nothing but a source's name and an alias, else the error that says what it is."""
     if not (isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)):
         raise text.refused(table, "FROM must name one registered source.", ONE_SOURCE)
     for name, value in table.args.items():

@@ -83,7 +83,7 @@ def native(text: Text, table: exp.Table, end: int) -> str:
 
 def probe(text: Text, tokens: Sequence[Token], table: exp.Table, end: int) -> str:
     """The native text with every window() call made a cheap tumbling one of the same type."""
-    return text.splice([_source(text, table), *_window_sizes(tokens)], end)
+    return text.splice([_source(text, table), *window_sizes(tokens)], end)
 
 
 def _source(text: Text, table: exp.Table) -> tuple[int, int, str]:
@@ -93,7 +93,7 @@ def _source(text: Text, table: exp.Table) -> tuple[int, int, str]:
     return start, stop, SOURCE if table.alias else f"{SOURCE} AS {name}"
 
 
-def _window_sizes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
+def window_sizes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
     """The span of each window() call from its first comma to its end, and what to put there."""
     for i in range(len(tokens) - 1):
         if tokens[i].text.lower() == "window" and tokens[i + 1].token_type == TokenType.L_PAREN:

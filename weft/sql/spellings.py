@@ -60,14 +60,14 @@ class Spelled:
 def lift(text: Text, tokens: list[Token]) -> tuple[list[Token], Spelled | None]:
     """The tokens without the window in FROM, and that window if there is one."""
     for i, token in enumerate(tokens):
-        if token.token_type == TokenType.L_BRACKET and _opens_papers(tokens, i):
+        if token.token_type == TokenType.L_BRACKET and opens_papers(tokens, i):
             return _lift_papers(text, tokens, i)
         if token.token_type == TokenType.TABLE and _word(tokens, i + 1) == "(" and _word(tokens, i + 3) == "(":
             return _lift_flink(text, tokens, i)
     return tokens, None
 
 
-def _opens_papers(tokens: Sequence[Token], i: int) -> bool:
+def opens_papers(tokens: Sequence[Token], i: int) -> bool:
     """Whether a bracket in FROM starts a window: it holds WINDOW, RANGE or ROWS first."""
     clause = next((t.token_type for t in reversed(tokens[:i]) if t.token_type in CLAUSES), None)
     return clause == TokenType.FROM and _word(tokens, i + 1) in ("WINDOW", "RANGE", "ROWS")
@@ -96,7 +96,7 @@ def _bounded(text: Text, bracket: Token, unit: Token, length: str, slide: str) -
     if unit.text.upper() == "ROWS":
         raise text.refused(bracket, "SLIDE <= bounds a time, and this window counts rows.",
                            "Write [ROWS 1000 SLIDE 100].")
-    size, bound = (_short(text, unit, words) for words in (length, slide))
+    size, bound = (short_duration(text, unit, words) for words in (length, slide))
     return make_window(text, bracket, [size, min(size, bound)]), bound
 
 
@@ -104,10 +104,10 @@ def _bracketed(text: Text, bracket: Token, unit: Token, sizes: list[str]) -> Win
     """The window of the range and slide in a bracket, of rows or of time."""
     if unit.text.upper() == "ROWS":
         return counted_window(text, bracket, [row_count(text, unit, words) for words in sizes])
-    return make_window(text, bracket, [_short(text, unit, words) for words in sizes])
+    return make_window(text, bracket, [short_duration(text, unit, words) for words in sizes])
 
 
-def _short(text: Text, at: Spot, words: str) -> int:
+def short_duration(text: Text, at: Spot, words: str) -> int:
     """The microseconds of `10 min` or `1 h 30 min`: the papers' short units and Spark's long ones."""
     words = words.strip().strip("'\"")
     parts = _AMOUNT.findall(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 from weft.aggregates.component import (
     GUARD,
@@ -23,6 +23,7 @@ from weft.aggregates.times import instant
 from weft.final.choose import answered_by, read_by
 from weft.final.fold.layout import algorithms_on, grids
 from weft.model.graph import Node, StageGraph, digest
+from weft.model.join import JoinMethod, plain_method
 from weft.model.marks import UNMARKED
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.stages import (
@@ -33,6 +34,7 @@ from weft.model.stages import (
     DeriveStage,
     FinalStage,
     Forced,
+    JoinStage,
     PartialStage,
     Stage,
 )
@@ -41,10 +43,13 @@ from weft.model.workload import BoundQuery
 from weft.optimize.marks import mark
 from weft.optimize.predicates import share_predicates
 from weft.slicing import find_slicer
-from weft.stages.ids import answer_node, final_node, read_node, slices_node
+from weft.stages.ids import answer_node, final_node, join_node, read_node, slices_node
 
 # The canonical form of a text over a source.
 Identity = Callable[[str, str], str]
+
+
+NONE: Mapping[str, JoinMethod] = MappingProxyType({})
 
 
 def as_written(source: str, text: str) -> str:
@@ -64,11 +69,15 @@ class Terms:
 
 
 def build(plan: SharedPlan, ansi: bool = True, max_bag_values: int = MAX_BAG_VALUES,
-          identity: Identity = as_written) -> StageGraph:
-    """The stages of a plan, each after those that it reads."""
+          identity: Identity = as_written, methods: Mapping[str, JoinMethod] = NONE) -> StageGraph:
+    """The stages of a plan, each after those that it reads; `methods` say how joins are made, by their names."""
     terms = Terms(ansi, plan.forced, max_bag_values, identity)
     nodes = NodeList()
-    reads = {source: nodes.add(read_node(source)) for source in dict.fromkeys(s.head.query.source for s in plan.scans)}
+    queries = [scan.head.query for scan in plan.scans]
+    reads = {name: nodes.add(read_node(name)) for name in dict.fromkeys(n for query in queries for n in query.inputs)}
+    for join in dict.fromkeys(query.join for query in queries if query.join):
+        stage = JoinStage(join, methods.get(join.name) or plain_method(join))
+        reads[join.name] = nodes.add(join_node(stage, [reads[name] for name in join.sources]))
     for scan in plan.scans:
         add_scan(nodes, scan, reads[scan.head.query.source], None, terms)
     return StageGraph(tuple(nodes.made.values()))
@@ -93,7 +102,7 @@ class NodeList:
 def add_scan(nodes: NodeList, scan: Scan, source: str, parent: PartialStage | None, terms: Terms) -> None:
     """The slices of a scan, the trees over them, and the scans that read them."""
     stage = partial_stage(scan, parent, terms.identity)
-    slices = nodes.add(slices_node(stage, source, terms.identity))
+    slices = nodes.add(pin_node(slices_node(stage, source, terms.identity), scan, parent is not None))
     for tree in scan.trees:
         final, answers = build_tree(tree, stage, terms)
         folded = nodes.add(final_node(final, slices))
@@ -101,6 +110,14 @@ def add_scan(nodes: NodeList, scan: Scan, source: str, parent: PartialStage | No
             nodes.add(answer_node(answer, stage, folded, terms.identity))
     for child in scan.derived:
         add_scan(nodes, child, slices, stage, terms)
+
+
+def pin_node(node: Node[PartialStage], scan: Scan, derived: bool) -> Node[PartialStage]:
+    """Slices under the id that a stream's state knows them by, if they still mean that. Those derived from others lie
+    in a stream as the others are cut, whatever their own cuts."""
+    if scan.pins is None or not (derived or scan.pins.key.startswith(node.id)):
+        return node
+    return replace(node, id=scan.pins.key)
 
 
 def partial_stage(scan: Scan, parent: PartialStage | None, identity: Identity) -> PartialStage:
@@ -128,8 +145,16 @@ def partial_stage(scan: Scan, parent: PartialStage | None, identity: Identity) -
                        key_names=tuple(names[key] for key in stage.keys))
     naming = ColumnNames(scan, components, identity)
     if stage.numbered:
-        return share_slices(scan, stage, naming)
-    return replace(stage, columns=tuple(plain_columns(scan, components, naming)))
+        return order_columns(share_slices(scan, stage, naming), scan)
+    return order_columns(replace(stage, columns=tuple(plain_columns(scan, components, naming))), scan)
+
+
+def order_columns(stage: PartialStage, scan: Scan) -> PartialStage:
+    """The stage with the columns that a stream's state knows in their order, before those that are new."""
+    if scan.pins is None:
+        return stage
+    place = {name: i for i, name in enumerate(scan.pins.columns)}
+    return replace(stage, columns=tuple(sorted(stage.columns, key=lambda c: place.get(c.name, len(place)))))
 
 
 def unique_names(letter: str, digests: Iterable[str]) -> tuple[str, ...]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from weft.model.edges import Density, composite_slide
 from weft.model.graph import Node, StageGraph
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.query import Query
-from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage, Stage
+from weft.model.stages import AnswerStage, DeriveStage, FinalStage, JoinStage, PartialStage, Stage
 from weft.model.window import TIME, Window, duration, measured
 from weft.optimize.cost_breakdown import PlanBreakdown, ScanBreakdown, plain_costs, plain_rate, plain_share, tidy
 from weft.optimize.problem import TreeCost
 from weft.slicing import PAIRS, find_slicer, open_slices
 from weft.stages.picture import page, picture
+from weft.stages.triggers import ScanTrigger
 
 NAMES_SHOWN = 6
 QUERIES_SHOWN = 12
@@ -28,6 +30,10 @@ class Explanation:
     plan: SharedPlan
     stages: StageGraph
     account: PlanBreakdown
+    triggers: tuple[ScanTrigger, ...] = ()
+    shedding: tuple[dict, ...] = ()
+    drift: float | None = None
+    tolerance: float = inf
 
     def to_dict(self) -> dict:
         """The plan as plain values; costs are seconds."""
@@ -40,6 +46,10 @@ class Explanation:
             "scans": [scan_dict(self.stages, *part) for part in parts],
             "queries": queries_dict(self.plan, self.account),
             **freshness_dict(self.plan),
+            **({"triggers": [one.to_dict() for one in self.triggers]} if self.triggers else {}),
+            **({"shedding": list(self.shedding)} if self.shedding else {}),
+            **({"drift": self.drift} if self.drift is not None else {}),
+            **({"drift_tolerance": self.tolerance} if self.drift is not None and self.tolerance < inf else {}),
             "nodes": [node_dict(node) for node in self.stages],
         }
 
@@ -47,7 +57,9 @@ class Explanation:
         plan = self.to_dict()
         scans = (line for scan in plan["scans"] for line in scan_lines(scan))
         return "\n".join([summarize(plan["totals"]), price_sentence(plan), *slicer_sentences(plan["slicer"]), *scans,
-                          *paying_queries(plan["queries"]), *freshness_lines(plan.get("freshness", {}))])
+                          *paying_queries(plan["queries"]), *freshness_lines(plan.get("freshness", {})),
+                          *trigger_lines(self.triggers), *shedding_lines(self.shedding),
+                          *drift_lines(self.drift, self.tolerance)])
 
     def svg(self) -> str:
         """The plan as an SVG picture."""
@@ -126,6 +138,7 @@ def scan_dict(graph: StageGraph, scan: Scan, node: Node[PartialStage], found: Sc
     return {
         "id": node.id,
         "source": partial.source,
+        "join": join_dict(graph, node),
         "where": None if partial.numbered else partial.predicates[0],
         "predicates": [predicate or "TRUE" for predicate in partial.predicates] if partial.numbered else [],
         "sharing": partial.sharing or None,
@@ -141,6 +154,34 @@ def scan_dict(graph: StageGraph, scan: Scan, node: Node[PartialStage], found: Sc
         "estimated_for": source_dict(found, scan.counts_rows),
         "trees": [tree_dict(graph, *tree) for tree in trees],
     }
+
+
+def join_dict(graph: StageGraph, node: Node[PartialStage]) -> dict | None:
+    """The join that a scan reads, if its source is one: inputs, conditions, order, bins, and the queries that share
+    it."""
+    stage = graph[node.inputs[0]].stage
+    if not isinstance(stage, JoinStage):
+        return None
+    inputs, method = stage.join.inputs, stage.method
+    return {
+        "id": node.inputs[0],
+        "inputs": [{"name": each.alias, "source": each.source, "time": each.time} for each in inputs],
+        "on": list(stage.join.conditions),
+        "order": [inputs[number].alias for number in method.order],
+        "bins": {inputs[step.input].alias: duration(step.bin) for step in method.steps if step.bin},
+        "chosen_by": method.reason,
+        "queries": [name for each in graph.readers(node.inputs[0], PartialStage) for name in graph.queries(each.id)],
+    }
+
+
+def join_lines(join: dict) -> list[str]:
+    """How a join is made, as lines of text."""
+    tables = [each["name"] for each in join["inputs"] if each["time"] is None]
+    steps = [f"{name} in bins of {join['bins'][name]}" if name in join["bins"] else name for name in join["order"]]
+    shared = f", shared by {many(len(join['queries']), 'query', 'queries')}" if len(join["queries"]) > 1 else ""
+    named = f" ({', '.join(tables)}: no stream)" if tables else ""
+    return [f"├─ join{shared}: {', then '.join(steps)}{named}; order {join['chosen_by']}",
+            *(f"│    {condition}" for condition in join["on"])]
 
 
 def source_dict(found: ScanBreakdown, counts_rows: bool) -> dict:
@@ -193,6 +234,27 @@ def freshness_lines(queries: dict[str, dict]) -> list[str]:
     return ["answers come at the least:", *text, *more] if text else []
 
 
+def trigger_lines(triggers: Sequence[ScanTrigger]) -> list[str]:
+    """How short triggers can be as a stream, of scans whose queries have bounds."""
+    return ["as a stream:", *(f"     {one}" for one in triggers)] if triggers else []
+
+
+def drift_lines(drift: float | None, tolerance: float) -> list[str]:
+    """By how much a plan whose queries came and went costs more than was expected of as many (000 Eq. 6)."""
+    if drift is None:
+        return []
+    anew = f"; woven anew beyond {tolerance:.0%}" if tolerance < inf else ""
+    side = "above" if drift >= 0 else "below"
+    return [f"drift: {abs(drift):.1%} {side} what as many queries were expected to cost{anew}"]
+
+
+def shedding_lines(sources: tuple[dict, ...]) -> list[str]:
+    """What is dropped of each source of which some queries accept an error, and why."""
+    text = [f"     {each['source']} keeps {100 * each['share']:.3g} % of its rows: {each['reason']}"
+            for each in sources]
+    return ["rows are dropped where queries accept an error:", *text] if text else []
+
+
 def algorithms_dict(final: FinalStage) -> dict[str, str]:
     """The algorithms that fold each component, several where grids differ."""
     chosen = {str(c): dict.fromkeys(names[i] for names in final.algorithms) for i, c in enumerate(final.components)}
@@ -225,7 +287,8 @@ def scan_lines(scan: dict) -> list[str]:
     """One scan as lines of text."""
     where = f" where {scan['where']}" if scan["where"] else ""
     keys = ", ".join(scan["keys"]) or "(no keys)"
-    text = [f"{scan_origin(scan)}{where}: {scan_cost_text(scan)}", f"├─ partial: {cut(scan['slices'])}, by {keys}"]
+    text = [f"{scan_origin(scan)}{where}: {scan_cost_text(scan)}", *(join_lines(scan["join"]) if scan["join"] else ()),
+            f"├─ partial: {cut(scan['slices'])}, by {keys}"]
     text += [f"│    {component}" for component in scan["components"]]
     if scan["predicates"]:
         text.append(f"├─ {len(scan['predicates'])} predicates: {SHARING[scan['sharing']]}")

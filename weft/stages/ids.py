@@ -8,7 +8,7 @@ from functools import partial
 
 from weft.aggregates.component import Component
 from weft.model.graph import Node, digest
-from weft.model.stages import AnswerStage, DeriveStage, FinalStage, PartialStage, ReadStage, WriteStage
+from weft.model.stages import AnswerStage, DeriveStage, FinalStage, JoinStage, PartialStage, ReadStage, WriteStage
 
 Identity = Callable[[str, str], str]
 
@@ -16,6 +16,11 @@ Identity = Callable[[str, str], str]
 def read_node(source: str) -> Node[ReadStage]:
     """The rows of a source."""
     return Node(digest("read", source), ReadStage(source))
+
+
+def join_node(stage: JoinStage, reads: Sequence[str]) -> Node[JoinStage]:
+    """The rows of a join, however they are made; `reads` are the nodes of its sources, each once."""
+    return Node(digest("join", stage.join.digest, *reads), stage, tuple(reads))
 
 
 def slices_node(stage: PartialStage, source: str, identity: Identity) -> Node[PartialStage]:

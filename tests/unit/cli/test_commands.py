@@ -48,7 +48,8 @@ class FakeLoom:
         if not Path(path).exists():
             raise SourceError(f"there is nothing at '{path}'.")
 
-    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None) -> None:
+    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None,
+                    shed: dict[str, str] | None = None) -> None:
         lines = [(name, *line) for name, sql in queries.items() for line in enumerate(sql.split("\n"), start=1)]
         places = [(name, Place(number, line.index("JOIN") + 1)) for name, number, line in lines if "JOIN" in line]
         if places:
@@ -69,14 +70,15 @@ class FakeLoom:
         data = {"queries": self.names}
         return SimpleNamespace(__str__=str, to_dict=lambda: data, to_html=lambda: "<html></html>")
 
-    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any, optimizer: str, incremental: bool) -> Any:
+    def run(self, sink: Any, queries: Any, progress: Any, algorithm: Any, optimizer: str, incremental: bool,
+            changes: str | None) -> Any:
         self.plan(None, optimizer)
         self.algorithm = algorithm
         print("noise")
         progress(1, 2, "half")
         if isinstance(self.outcome, BaseException):
             raise self.outcome
-        self.sink = sink
+        self.sink, self.changes = sink, changes
         path = None if sink == "noop" else f"{sink['path']}/x"
         report = [{"query": name, "path": path, "seconds": 0.5} for name in self.names]
         read = {"source": "trades", "files": 3, "new_files": 1, "seconds": 0.2, "anew": None}
@@ -374,6 +376,16 @@ def test_plan_reads_a_catalog_that_is_there_and_makes_one_for_what_it_measures(w
     assert loom.store == tmp_path / ".weft"
     weft("plan", "--measure", "--store", "new")
     assert loom.store == Path("new")
+
+
+def test_incremental_runs_tell_changes_where_weft_toml_or_the_command_says(weft: Weft, loom: FakeLoom) -> None:
+    assert weft("run", "--incremental").exit_code == 0 and loom.changes is None
+    assert weft("run", "--incremental", "--changes", "told").exit_code == 0 and loom.changes == "told"
+    Path("weft.toml").write_text(Path("weft.toml").read_text() + "\n[run]\nchanges = 'feed'\n")
+    assert weft("run", "--incremental").exit_code == 0 and loom.changes == str(Path("feed").resolve())
+    assert weft("run").exit_code == 0 and loom.changes is None
+    refused = weft("run", "--changes", "told")
+    assert refused.exit_code == 2 and "add --incremental" in refused.stderr
 
 
 def test_an_incremental_run_says_what_it_read(weft: Weft) -> None:

@@ -35,7 +35,7 @@ class FakeStream:
         self.listeners, self.outcome = listeners, outcome
         self.query = SimpleNamespace(id="q0", isActive=True, recentProgress=[])
         self.scans = (SimpleNamespace(name="scan-0", queries=names, labels={"a0": tuple(names)}, query=self.query),)
-        self.triggers, self.stops = 0, 0
+        self.triggers, self.stops, self.decisions = 0, 0, ()
 
     @property
     def isActive(self) -> bool:
@@ -91,7 +91,8 @@ class FakeLoom:
     def queries(self) -> list[SimpleNamespace]:
         return [SimpleNamespace(name=name, every=None) for name in self.names]
 
-    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None) -> None:
+    def add_queries(self, queries: dict[str, str], every: dict[str, str] | None = None,
+                    shed: dict[str, str] | None = None) -> None:
         self.names += queries
 
     def start(self, **arguments: Any) -> FakeStream:
@@ -168,7 +169,7 @@ schema = "ts timestamp, price double"
 ''')
     assert weft().exit_code == 0
     assert loom.sources == {"trades": {"time": "ts", "format": "json", "options": {}, "watermark": "10 minutes",
-                                       "schema": "ts timestamp, price double"}}
+                                       "schema": "ts timestamp, price double", "drop": 0.0}}
 
 
 def test_the_command_line_comes_before_the_project(weft: Weft, loom: FakeLoom, tmp_path: Path) -> None:
@@ -238,6 +239,9 @@ def test_nothing_is_written_where_rows_are_read(weft: Weft, args: tuple[str, ...
 @pytest.mark.parametrize(("text", "said"), [
     ("metrics_port = -1", "stream.metrics_port must be a whole number from 0 to 65535"),
     ("metrics_port = true", "stream.metrics_port must be"),
+    ("drift_tolerance = -0.1", "stream.drift_tolerance must be a number that is not below 0"),
+    ("drift_tolerance = nan", "stream.drift_tolerance must be"),
+    ("drift_tolerance = '1'", "'stream.drift_tolerance' must be a number"),
     ("metrics_port = '1'", "'stream.metrics_port' must be a whole number"),
     ("trigger = ''", "stream.trigger is empty"),
     ("chekpoint = 'x'", "Did you mean 'checkpoint'?"),

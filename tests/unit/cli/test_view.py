@@ -154,3 +154,12 @@ def test_a_trigger_that_is_longer_than_bounds_allow() -> None:
     for trigger in ("5 seconds", "available", "no length", None):
         assert list(trigger_lines(trigger, bounds)) == []
     assert list(trigger_lines("10 seconds", {})) == []
+
+
+def test_streams_of_a_join_are_shown_with_their_watermarks() -> None:
+    """Who holds the others back is named, in lines and in the table."""
+    found = replace(FIGURES, join_rows=1234, watermarks={"trades": NOW, "quotes": NOW - timedelta(minutes=2)})
+    assert "joins hold 1,234 rows, quotes holds them back at 2024-05-01 12:08:00" in line(found)
+    shown = text(frame([reading(found)], NOW))
+    assert any(each.startswith("quotes holds the others back 12:08:00") for each in shown)
+    assert any(each.startswith("rows held by joins 1,234") for each in shown)

@@ -19,7 +19,7 @@ from weft.final.state import open_slices as waiting
 from weft.final.state.bucket import Bucket, BucketGrouping, BucketMemory, BucketPart, next_window_end
 from weft.final.state.form import SliceForm, from_bytes, merge_all, merge_equal_starts, to_bytes, to_store
 from weft.final.state.history import Blob, levels_for, readings
-from weft.final.state.open_slices import OpenSlices, SlicePiece, pack_pieces, unpack_pieces
+from weft.final.state.open_slices import BucketLayout, OpenSlices, SlicePiece, pack_pieces, unpack_pieces
 from weft.final.state.tables import BlobTables, HeldTables
 from weft.model.edges import progressions
 from weft.model.window import Window
@@ -74,8 +74,8 @@ def run(node: BucketGrouping, table: pa.Table, marks: list[int], store: DictStor
         if kept is None:
             store.clear()
         else:
-            pieces, found = unpack_pieces(pack_pieces(kept.waiting, kept.marks))
-            kept = replace(kept, waiting=tuple(pieces), marks=found)
+            pieces, found, layout = unpack_pieces(pack_pieces(kept.waiting, kept.marks, kept.layout))
+            kept = replace(kept, waiting=tuple(pieces), marks=found, layout=layout)
     return sent
 
 
@@ -208,6 +208,8 @@ def test_waiting_slices_move_about_as_often_as_their_distance_halves():
 def test_pieces_are_read_back_as_they_were():
     pieces = [SlicePiece(3, 10**15, 2, 0), SlicePiece(0, -5, 0, 1)]
     marks = {Blob(0, 5): 2**63 - 1, Blob(-1, 0): 0}
-    assert unpack_pieces(pack_pieces(pieces, marks)) == (pieces, marks)
-    assert unpack_pieces(pack_pieces(pieces)) == (pieces, {})
-    assert unpack_pieces(pack_pieces([])) == ([], {})
+    layout = BucketLayout(2, 2**60 - 1)
+    assert unpack_pieces(pack_pieces(pieces, marks, layout)) == (pieces, marks, layout)
+    assert unpack_pieces(pack_pieces(pieces, marks)) == (pieces, marks, None)
+    assert unpack_pieces(pack_pieces(pieces)) == (pieces, {}, None)
+    assert unpack_pieces(pack_pieces([])) == ([], {}, None)

@@ -43,7 +43,7 @@ def run(store: DictStore, held: HeldTables, kept: BucketMemory | None, mark: int
     sent = [batch.to_pylist() for _, batch in bucket.answers()]
     memory = bucket.keep()
     assert memory is not None
-    pieces, marks = unpack_pieces(pack_pieces(memory.waiting, memory.marks))
+    pieces, marks, _ = unpack_pieces(pack_pieces(memory.waiting, memory.marks))
     return sent, replace(memory, waiting=tuple(pieces), marks=marks)
 
 

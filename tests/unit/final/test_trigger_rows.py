@@ -96,7 +96,7 @@ def test_what_only_spark_can_project_is_sent_as_arrays_and_no_file_of_it_is_name
 
 def test_frames_name_the_files_and_count_the_answers(tmp_path):
     made = MadeRows({(0, 0): 4}, [("w0", f"{tmp_path}/a.parquet")])
-    (frame,) = answer_frames([("part", made)], {"part": 1}, set())
+    (frame,) = answer_frames([("part", made)], {"part": 1}, set(), {})
     assert frame[PART].tolist() == [FILE_PART, "part"]
     assert frame[COUNT].tolist()[1:] == [4]
     assert frame["answers"].tolist()[0] == f'["w0", "{tmp_path}/a.parquet"]'.encode()

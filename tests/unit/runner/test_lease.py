@@ -16,7 +16,7 @@ from weft.catalog.database import open_catalog
 from weft.catalog.leases import find_lease, release_lease, renew_lease, replace_lease
 from weft.errors import RunError
 from weft.runner import lease as module
-from weft.runner.lease import NAME, LeaseTimes, holding_lease, take_lease
+from weft.runner.lease import SCHEDULE, LeaseTimes, holding_lease, take_lease
 from weft.runner.process import is_gone, this_process
 
 HOLDER = Path(__file__).with_name("holder.py")
@@ -61,7 +61,7 @@ def test_a_second_runner_is_told_who_has_the_store(catalog, start):
     assert "renewed its lease 0 s ago" in text or "renewed its lease 1 s ago" in text
     child.communicate("")
     with holding_lease(catalog):
-        assert find_lease(catalog, NAME).holder.process == os.getpid(), "given back, it is free at once"
+        assert find_lease(catalog, SCHEDULE.name).holder.process == os.getpid(), "given back, it is free at once"
 
 
 def test_of_many_that_start_at_once_one_gets_it(start):
@@ -74,11 +74,11 @@ def test_of_many_that_start_at_once_one_gets_it(start):
 def test_the_lease_of_a_killed_process_is_free_at_once(catalog, start):
     child = start(beat=60.0)
     assert said(child) == "held"
-    assert not is_gone(find_lease(catalog, NAME).holder)
+    assert not is_gone(find_lease(catalog, SCHEDULE.name).holder)
     child.send_signal(signal.SIGKILL)
     # Nobody has asked after the child yet, so it is a zombie, which is gone all the same.
     until = time.monotonic() + 5
-    while not is_gone(find_lease(catalog, NAME).holder) and time.monotonic() < until:
+    while not is_gone(find_lease(catalog, SCHEDULE.name).holder) and time.monotonic() < until:
         time.sleep(0.02)
     with holding_lease(catalog) as lease:
         assert lease.holder.process == os.getpid()
@@ -101,7 +101,7 @@ def test_a_suspended_runner_loses_its_lease_and_ends(catalog, start):
         time.sleep(3 * BEAT)
         words, _ = child.communicate("")
     assert "was away for too long" in words and f"process {os.getpid()}" in words
-    assert find_lease(catalog, NAME) is None, "it gives back only what is its own"
+    assert find_lease(catalog, SCHEDULE.name) is None, "it gives back only what is its own"
 
 
 @pytest.mark.parametrize("off", [3600.0, -3600.0])
@@ -118,16 +118,16 @@ def test_a_wrong_clock_does_not_make_two_runners(catalog, start, monkeypatch, of
 def test_of_two_that_find_an_expired_lease_one_gets_it(catalog):
     """Another machine's runner is gone: nobody here can look it up, so its lease must run out first."""
     lost = replace(this_process(), machine="another machine", host="elsewhere")
-    assert replace_lease(catalog, NAME, lost, None)
+    assert replace_lease(catalog, SCHEDULE.name, lost, None)
     with pytest.raises(RunError, match="on host 'elsewhere'"):
         take_lease(catalog, LeaseTimes(BEAT, 60))
     time.sleep(5 * BEAT)
-    found = find_lease(catalog, NAME)
+    found = find_lease(catalog, SCHEDULE.name)
     holder = take_lease(catalog, QUICK)
-    assert not replace_lease(catalog, NAME, lost, found), "what was found is not there any more"
-    assert not renew_lease(catalog, NAME, lost)
-    release_lease(catalog, NAME, lost)
-    assert find_lease(catalog, NAME).holder == holder
+    assert not replace_lease(catalog, SCHEDULE.name, lost, found), "what was found is not there any more"
+    assert not renew_lease(catalog, SCHEDULE.name, lost)
+    release_lease(catalog, SCHEDULE.name, lost)
+    assert find_lease(catalog, SCHEDULE.name).holder == holder
 
 
 def test_a_disk_that_is_full_for_a_while_costs_nobody_the_lease(catalog, monkeypatch):
@@ -142,4 +142,4 @@ def test_a_disk_that_is_full_for_a_while_costs_nobody_the_lease(catalog, monkeyp
             time.sleep(6 * BEAT)
             lease.require()
         time.sleep(3 * BEAT)
-        assert find_lease(catalog, NAME).beats > 0
+        assert find_lease(catalog, SCHEDULE.name).beats > 0

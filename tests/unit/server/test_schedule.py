@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from http import HTTPStatus
 from urllib.request import urlopen
 
 from weft.runner.reading import SECOND, QueryReading, RunnerReading, ScheduledRun
 from weft.server.endpoint import serving
-from weft.server.schedule import METRICS, page
+from weft.server.prometheus import render
+from weft.server.schedule import METRICS, health
 
 NOW = 1_700_000_000 * SECOND
 WHEN = datetime(2024, 5, 1, tzinfo=UTC)
@@ -26,9 +26,8 @@ def samples(text: str) -> dict[str, float]:
 
 
 def test_every_metric_is_there() -> None:
-    status, _, text = page("/metrics", READING, WHEN)
+    text = render(READING, WHEN, METRICS).decode()
     found = samples(text)
-    assert status == HTTPStatus.OK
     assert found == {
         'weft_schedule_up{policy="hybrid"}': 1, 'weft_schedule_runs_total{policy="hybrid"}': 6,
         'weft_schedule_failed_runs_total{policy="hybrid"}': 2, 'weft_schedule_run_seconds{policy="hybrid"}': 5,
@@ -44,9 +43,8 @@ def test_every_metric_is_there() -> None:
 
 
 def test_health() -> None:
-    with serving(0, lambda: READING, page_at=page) as address, urlopen(f"{address}/health") as reply:
+    with serving(0, lambda: READING, metrics=METRICS, healthy=health) as address, urlopen(f"{address}/health") as reply:
         found = json.loads(reply.read())
     assert found["ok"] and found["runs"] == 6
     assert found["queries"][0] == {"query": "vwap", "age_seconds": 20.0, "late_seconds": 10.0, "failures": 0,
                                    "due": "2023-11-14T22:13:20.000Z"}
-    assert page("/other", READING, WHEN)[0] == HTTPStatus.NOT_FOUND

@@ -116,6 +116,15 @@ def test_a_meter_counts_every_trigger_once() -> None:
     assert [one.batch for one in seen] == [0, 1, 2]
 
 
+def test_a_trigger_that_is_told_after_its_query_was_dropped_counts() -> None:
+    meter, changed = MetricsListener(), scan()
+    meter.follow([scan()])
+    changed.labels = {"spare0": ("new",)}
+    meter.follow([changed])
+    meter.take(trigger(0))
+    assert meter.readings()[0].totals.answers["vwap"] == 40
+
+
 def test_a_meter_keeps_a_minute() -> None:
     clock = iter(datetime(2024, 5, 1, 12, *after, tzinfo=UTC) for after in ((0, 2), (0, 3), (1, 31)))
     meter = MetricsListener(clock=lambda: next(clock))
@@ -150,3 +159,17 @@ def test_the_listener_is_removed_at_the_end() -> None:
         assert listeners == [meter]
         raise ValueError
     assert not listeners
+
+
+def test_a_join_tells_each_sources_watermark_and_the_rows_it_holds() -> None:
+    """A source that brings nothing stays where it was and holds the others back."""
+    def told(latest: int | None) -> dict[str, Any]:
+        return {**PROGRESS, "stateOperators": [{"operatorName": "symmetricHashJoin", "numRowsTotal": 8}, {}],
+                "observedMetrics": {"weft source a": {"latest": latest, "delay": 5000}, "answers": {}}}
+
+    first = trigger_metrics("s", told(20_000), {}, NOW, {"b": datetime(1970, 1, 1, 0, 0, 9, tzinfo=UTC)})
+    assert (first.join_rows, first.slowest) == (8, "b")
+    assert first.watermarks["a"] == datetime(1970, 1, 1, 0, 0, 15, tzinfo=UTC)
+    assert trigger_metrics("s", told(None), {}, NOW, first.watermarks).watermarks == first.watermarks
+    assert trigger_metrics("s", told(1), {}, NOW, first.watermarks).watermarks == first.watermarks
+    assert first.to_dict()["watermarks"] == {"a": "1970-01-01T00:00:15.000Z", "b": "1970-01-01T00:00:09.000Z"}

@@ -9,19 +9,22 @@ import pytest
 from pyarrow import fs
 
 from weft.catalog.slice_caches import File, Generation, SliceCache
+from weft.errors import RunError
 from weft.final.outputs.buckets import TimeBuckets
 from weft.model.stages import AskedQuery
 from weft.model.window import Window
 from weft.spark.incremental import kept_slices
 from weft.spark.incremental.kept_slices import KeptSlices, join_last, why_derived_anew
 from weft.spark.refresh import kept_answers
-from weft.spark.refresh.folders import describe, gather_files, put_down_version
+from weft.spark.refresh.folders import describe, is_changed, link_unchanged
 from weft.spark.refresh.kept_answers import KeptAnswers, folder_facts, read_answers, why_answers_anew
+from weft.spark.refresh.seen import SEEN, as_seen, read_seen, write_seen
 from weft.spark.refresh.updates import Update
-from weft.spark.write.owned import MARK, mark_result, read_mark, require_replaceable
+from weft.spark.write.owned import MARK, mark_result, require_replaceable
+from weft.spark.write.spares import Spares
 
 LOCAL = fs.LocalFileSystem()
-NAMES = ("part-b1-x.parquet", "part-b2-x.parquet", "part-b2-y.parquet")
+NAMES = ("part-b1_2-x.parquet", "part-b2_4-x.parquet", "part-b2_4-y.parquet")
 
 
 @pytest.fixture
@@ -46,10 +49,18 @@ def update(folder, made, version=4, anew=""):
 
 def test_a_folder_says_what_it_holds(folder):
     kept = read_answers(LOCAL, str(folder))
-    assert (kept.run, kept.epoch, kept.version, kept.length) == ("run", "epoch", 3, 100)
-    assert kept.buckets == {1: [NAMES[0]], 2: [NAMES[1], NAMES[2]]}
+    assert (kept.run, kept.epoch, kept.version, kept.unit) == ("run", "epoch", 3, 100)
+    assert kept.buckets == {(1, 2): [NAMES[0]], (2, 4): [NAMES[1], NAMES[2]]}
     assert why_answers_anew(str(folder), kept, "meaning") == ""
     require_replaceable(LOCAL, str(folder), "q")
+
+
+def test_a_folder_of_an_older_version_says_what_it_holds(folder):
+    mark = json.loads((folder / MARK).read_text())
+    mark["kept"] = {**mark["kept"], "length": mark["kept"].pop("unit")}
+    (folder / MARK).write_text(json.dumps(mark))
+    kept = read_answers(LOCAL, str(folder))
+    assert kept.unit == 100 and why_answers_anew(str(folder), kept, "meaning") == ""
 
 
 @pytest.mark.parametrize(("spoil", "why"), [
@@ -74,33 +85,55 @@ def test_rows_of_another_meaning_and_too_many_buckets_are_made_anew(folder, monk
 
 
 def test_new_buckets_stand_beside_links_to_the_others(folder, tmp_path):
-    new, made = tmp_path / "new", update(folder, (2, 3))
+    new, made = tmp_path / "new", update(folder, ((2, 3), (3, 4)))
     new.mkdir()
-    (new / "part-b2-z.parquet").write_text("z")
-    assert gather_files(made, str(folder), str(new), ["part-b2-z.parquet"])
-    assert {path.name for path in new.iterdir()} == {NAMES[0], "part-b2-z.parquet"}
+    (new / "part-b2_3-z.parquet").write_text("z")
+    assert is_changed(made, ["part-b2_3-z.parquet"])
+    link_unchanged(made, str(folder), str(new), Spares(str(tmp_path)))
+    assert {path.name for path in new.iterdir()} == {NAMES[0], "part-b2_3-z.parquet"}
     assert (new / NAMES[0]).stat().st_ino == (folder / NAMES[0]).stat().st_ino
-    after = describe(made, str(new), "next")
-    assert (after.run, after.version, after.length, set(after.buckets)) == ("next", 4, 100, {1, 2})
+    after = describe(made, str(new), "next", None, None)
+    assert (after.run, after.version, after.unit, set(after.buckets)) == ("next", 4, 100, {(1, 2), (2, 3)})
+
+
+def test_a_file_that_goes_before_its_folder_is_described_is_told(folder, tmp_path):
+    """Else what is left would be recorded as all there is."""
+    made = update(folder, ((2, 4),))
+    link_unchanged(made, str(folder), str(tmp_path / "new"), Spares(str(tmp_path)))
+    (tmp_path / "new" / NAMES[0]).unlink()
+    (tmp_path / "new" / "part-b2_3-z.parquet").write_text("z")
+    with pytest.raises(RunError, match=f"{NAMES[0]}' has gone while its query was brought up to date: run again"):
+        describe(made, str(tmp_path / "new"), "next", None, None)
 
 
 def test_a_bucket_that_has_no_rows_any_more_goes(folder, tmp_path):
-    assert gather_files(update(folder, (2,)), str(folder), str(tmp_path / "new"), [])
+    assert is_changed(update(folder, ((2, 4),)), [])
+    link_unchanged(update(folder, ((2, 4),)), str(folder), str(tmp_path / "new"), Spares(str(tmp_path)))
     assert [path.name for path in (tmp_path / "new").iterdir()] == [NAMES[0]]
 
 
-def test_where_nothing_changes_only_the_version_is_put_down(folder, tmp_path):
-    made = update(folder, (3,))
-    assert not gather_files(made, str(folder), str(tmp_path / "new"), []) and not (tmp_path / "new").exists()
-    put_down_version(LOCAL, made, str(folder))
-    kept = read_answers(LOCAL, str(folder))
-    assert kept.version == 4 and read_mark(LOCAL, str(folder))["files"] == sorted(NAMES)
+def seen_answers(folder):
+    """What the mark and the sink's page say together."""
+    return as_seen(read_answers(LOCAL, str(folder)), read_seen(LOCAL, str(folder.parent)).get("q"))
+
+
+def test_where_nothing_changes_only_the_sinks_page_is_written(folder):
+    root, made, mark = str(folder.parent), update(folder, ((5, 6),)), (folder / MARK).stat().st_mtime_ns
+    assert not is_changed(made, [])
+    write_seen(LOCAL, root, {}, [made], [])
+    kept = seen_answers(folder)
+    assert kept.version == 4 and (folder / MARK).stat().st_mtime_ns == mark
     assert why_answers_anew(str(folder), kept, "meaning") == ""
-    put_down_version(LOCAL, update(folder, (), version=2), str(folder))  # a run that saw less comes later
-    assert kept.is_ahead(update(folder, (), version=2).slices.cache) and read_answers(LOCAL, str(folder)).version == 4
-    mark_result(LOCAL, str(folder), "q", "another run", NAMES)
-    put_down_version(LOCAL, made, str(folder))  # another run was here since
-    assert read_answers(LOCAL, str(folder)) is None
+    assert kept.is_ahead(update(folder, (), version=2).slices.cache)  # a run that saw less comes later
+    write_seen(LOCAL, root, read_seen(LOCAL, root), [], ["q"])  # its folder was written since
+    assert read_seen(LOCAL, root) == {} and seen_answers(folder).version == 3
+
+
+@pytest.mark.parametrize("page", ['{"q": ["another run", "epoch", 9]}', '{"q": ["run", "another epoch", 9]}',
+                                  '{"q": ["run", "epoch", 2]}', '{"q": ["run"]}', '["q"]', "{", "{}", '{"other": 1}'])
+def test_a_page_of_another_folder_or_one_that_cannot_be_read_says_nothing(folder, page):
+    (folder.parent / SEEN).write_text(page)
+    assert seen_answers(folder).version == 3
 
 
 def test_a_file_system_without_links_gets_copies_that_pass_for_the_files(folder, tmp_path, monkeypatch):
@@ -108,7 +141,7 @@ def test_a_file_system_without_links_gets_copies_that_pass_for_the_files(folder,
         raise OSError("no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    assert gather_files(update(folder, (2,)), str(folder), str(tmp_path / "new"), [])
+    link_unchanged(update(folder, ((2, 4),)), str(folder), str(tmp_path / "new"), Spares(str(tmp_path)))
     assert folder_facts(str(tmp_path / "new"), NAMES[:1]) == folder_facts(str(folder), NAMES[:1])
 
 

@@ -19,7 +19,8 @@ from weft.optimize.plan import find_optimizer, plan_workload
 from weft.spark.bind.check import find_place
 from weft.spark.stream.checkpoint import query_meaning
 from weft.sql import parse_query
-from weft.sql.freshness import hide_every, parse_bound, without_every
+from weft.sql.freshness import parse_bound
+from weft.sql.hints import hide_hints, without_hints
 from weft.sql.identity import Expressions
 from weft.stages.build import build, projection
 
@@ -67,7 +68,7 @@ def test_the_hint_leaves_no_trace_but_the_bound(parse, plain):
     with_hint, without = parse(text), parse(plain)
     assert with_hint.query.every == 7 * MINUTE and with_hint.query.text == text
     assert replace(with_hint, query=replace(with_hint.query, text=plain)) == without
-    assert without_every(text) == plain
+    assert without_hints(text) == plain
 
 
 def test_other_hints_stay_for_spark(parse):
@@ -210,7 +211,7 @@ def test_places_that_spark_names_are_not_looked_for_in_the_hint():
     assert find_place(text, "minutes") == find_place(text.replace("EVERY", "OTHER").replace("minutes') ", "hours') "),
                                                      "minutes")
     assert find_place(text, "minutes").line == 3
-    assert hide_every(text).split("\n") == ["SELECT" + " " * 13, " " * 13, " max(minutes) FROM trades"]
+    assert hide_hints(text).split("\n") == ["SELECT" + " " * 13, " " * 13, " max(minutes) FROM trades"]
 
 
 @given(st.text("SELECT every()'\"/*+-;\n5m ", max_size=60))

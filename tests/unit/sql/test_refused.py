@@ -25,8 +25,8 @@ REFUSED = [
     (f"SELECT ‸window_time(window) FROM trades {W}", "window_time"),
     ("SELECT count(*) FROM trades [RANGE 1 min] GROUP BY ‸window(ts, '1 minute')", "more than one window"),
     # shapes
-    (f"SELECT a.price FROM trades a JOIN ‸readings b ON true {W}", "joins"),
-    (f"SELECT price FROM trades, ‸readings {W}", "joins"),
+    (f"SELECT a.price FROM trades a JOIN ‸readings b ON true {W}", "no equality"),
+    (f"SELECT price FROM trades, ‸readings {W}", "no equality"),
     ("SELECT price FROM (‸SELECT * FROM trades)", "subqueries"),
     (f"SELECT count(*) FROM trades WHERE price IN (‸SELECT value FROM readings) {W}", "subqueries"),
     ("‸WITH t AS (SELECT * FROM trades) SELECT count(*) FROM t", "WITH"),

@@ -127,3 +127,15 @@ def test_a_picture_leaves_out_what_does_not_fit():
 
 def test_nothing_to_plan_explains_as_nothing():
     assert str(explained("tri_weave", ())).startswith("0 queries in 0 scans")
+
+
+def test_lines_of_the_picture_are_as_wide_as_what_they_cost():
+    found = split_by_hand(((0, 1, 2), (8, 9), (10,)))
+    plan, picture = found.to_dict(), found.svg()
+    widths = sorted(float(width) for width in re.findall(r'<path stroke-width="([\d.]+)"', picture))
+    assert widths[-1] == 14 and widths[0] >= 1
+    dearest = max(plan["scans"][0]["trees"], key=lambda tree: tree["cost"])
+    assert f'stroke-width="{round(1 + 13 * dearest["cost"] / plan["cost"]["cost"], 2)}"' in picture
+    name, share = next(iter(plan["queries"].items()))
+    assert f"{name}: {share['cost']:.3g} s, alone {share['alone']:.3g} s, " in picture
+    assert picture.count('class="alone"') == picture.count('class="part"') == 5

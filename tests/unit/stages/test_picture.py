@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 import pytest
 
-from weft.stages.picture import PAGE_STYLE, STYLE, page
+from weft.stages.picture import PAGE_STYLE, STYLE, page, stream_page
 
 DARK = "@media (prefers-color-scheme:dark)"
 READABLE = 4.5  # the contrast that WCAG 2 asks for in texts of this size
@@ -48,3 +49,22 @@ def test_the_scheme_and_the_ground_are_set_where_they_count():
     assert ":root{color-scheme:light dark" in PAGE_STYLE and "background:var(--page)" in PAGE_STYLE
     assert "background:var(--ground)" in STYLE
     assert PAGE_STYLE in page("<svg></svg>", "a < b") and "a &lt; b" in page("<svg></svg>", "a < b")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_inks_of_the_services_page_stand_out(dark):
+    text = re.sub(r":\s+#", ":#", files("weft.server").joinpath("page/style.css").read_text()).replace(
+        "(prefers-color-scheme: dark)", "(prefers-color-scheme:dark)")
+    found = colours(text.replace("on-hot", "onhot").replace("bad-ground", "badground"), dark)
+    for ink in ("ink", "soft", "hot", "good", "warn", "bad"):
+        assert min(contrast(found[ink], found[back]) for back in ("page", "card")) >= READABLE, ink
+    assert contrast(found["onhot"], found["hot"]) >= READABLE and contrast(found["ink"], found["badground"]) >= READABLE
+    assert all(contrast(found[f"c{i}"], found["card"]) >= 3 for i in range(6))
+
+
+def test_a_stream_shows_its_scans_above_the_plan():
+    scan = {"scan": "scan-<b>", "active": True, "triggers": True, "rows_per_second": 1234.5, "watermark": None,
+            "trigger_seconds": 1.5, "state_bytes": 3 << 20}
+    text = stream_page("<svg></svg>", [scan, {**scan, "active": False}])
+    assert "scan-&lt;b&gt;" in text and "1,234" in text and "1.50 s" in text and "3.0 MiB" in text
+    assert "none yet" in text and "has ended" in text and text.index("</table>") < text.index("<svg>")

@@ -64,6 +64,8 @@ def scan_table(readings: Sequence[ScanMetrics], paces: Sequence[Rates], now: dat
     for one, lately in list(zip(readings, paces, strict=True))[:SHOWN]:
         counts = [f"{getattr(one.totals, name):,}" for name in lost]
         table.add_row(*scan_row(one, lately, now), *counts, style="" if one.active else "dim")
+        for cells in source_rows(one, now):
+            table.add_row(*cells, style="dim")
     if len(readings) > SHOWN:
         table.add_row(more(len(readings)))
     return table
@@ -78,6 +80,17 @@ def scan_row(reading: ScanMetrics, lately: Rates, now: datetime) -> list[str]:
             length(watermark_lag(watermark, now)),
             speed(sum(lately.answers.values())), size(last.state_bytes) if last else "–",
             f"{last.trigger_seconds:.2f} s" if last else "–"]
+
+
+def source_rows(reading: ScanMetrics, now: datetime) -> Iterator[list[str]]:
+    """A row for each stream of a scan's join, with its own watermark, and one for the rows that the join holds."""
+    last = reading.last
+    for name, watermark in last.watermarks.items() if last else ():
+        held = " holds the others back" if last and name == last.slowest else ""
+        yield [f"  {name}{held}", "", clock(watermark).removeprefix(f"{clock(now)[:10]} "),
+               length(watermark_lag(watermark, now))]
+    if last and last.watermarks:
+        yield ["  rows held by joins", "", "", "", "", f"{last.join_rows:,}"]
 
 
 def query_table(answers: Mapping[str, int], rates: Mapping[str, float]) -> Table:

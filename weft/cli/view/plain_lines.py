@@ -40,6 +40,10 @@ def line(figures: TriggerMetrics) -> str:
         parts.append(f"watermark {clock(figures.watermark)}, {length(figures.lag_seconds)} behind")
     parts += [f"{counted(figures.late, 'late row')} dropped"] if figures.late else []
     parts += [counted(figures.dead, "dead letter")] if figures.dead else []
+    parts += [f"joins hold {counted(figures.join_rows, 'row')}"] if figures.watermarks else []
+    if figures.slowest:
+        parts.append(f"{figures.slowest} holds them back at {clock(figures.watermarks[figures.slowest])}")
+    parts += [f"{counted(figures.shed, 'row')} shed"] if figures.shed else []
     parts += [f"state {size(figures.state_bytes)}", f"{figures.trigger_seconds:.2f} s"]
     batch = "" if figures.batch is None else f" batch {figures.batch}"
     return f"{clock(figures.at)} {figures.scan}{batch}: {', '.join(parts)}"

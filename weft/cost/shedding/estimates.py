@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from math import sqrt
 
-# Below so many kept rows a normal interval covers far less than it says where values are skewed.
-FEWEST_KEPT = 200
+from weft.aggregates.weighted import FEWEST_KEPT
+
 Z95 = 1.959963984540054
 
 

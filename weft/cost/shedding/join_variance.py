@@ -5,9 +5,10 @@ A pair's weight is the product of its rows' weights. Rows of one side share part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from math import sqrt
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,15 @@ def join_estimate(pairs: Iterable[JoinedPair]) -> tuple[float, float]:
                 for group in by(found, right_row))
     both = sum(excess(p.left_weight) * excess(p.right_weight) * p.value**2 for p in found)
     return total, left + right + both
+
+
+def join_sketch(pairs: Iterable[JoinedPair], left: Mapping[Hashable, int], right: Mapping[Hashable, int]) -> float:
+    """The variance by a sketch: rows of each side have a sign, and over all signs it is that of `join_estimate` on
+    average. What is squared is a plain sum over pairs, which slices can add up (`aggregates/joined.py`)."""
+    found = list(pairs)
+    total = sum(p.value * (left[p.left] * sqrt(excess(p.left_weight)) * p.right_weight
+                           + right[p.right] * sqrt(excess(p.right_weight)) * p.left_weight) for p in found)
+    return total**2 - sum(excess(p.left_weight) * excess(p.right_weight) * p.value**2 for p in found)
 
 
 def squared(partners: Iterable[tuple[int, float]]) -> float:

@@ -60,12 +60,12 @@ def project_groupings(groupings: Sequence[GroupingOutputs],
 
 
 def report_reason(groupings: Sequence[GroupingOutputs], reason: str) -> pa.RecordBatch:
-    """A line for each query that says why only Spark can make its rows."""
+    """A line for each query, of no grouping, that says why only Spark can make its rows."""
     lines = [(job.number, name) for each in groupings for job in each.jobs for projection in job.projections
              for names in projection.queries.values() for name in names]
     jobs, names = (list(column) for column in zip(*lines, strict=True))
     size = len(lines)
-    return pa.record_batch([pa.array(jobs, pa.int32()), pa.nulls(size, pa.int32()), pa.array(names),
+    return pa.record_batch([pa.array(jobs, pa.int32()), pa.array([NONE] * size, pa.int32()), pa.array(names),
                             pa.nulls(size, pa.string()), pa.array([0] * size), pa.array([reason] * size),
                             pa.nulls(size, pa.string())], schema=REPORTS)
 

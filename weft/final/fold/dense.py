@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +64,11 @@ class Cells:
     offset: np.ndarray
     span: slice
     size: int
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The first slice of each cell that has some."""
+        return first_of_runs(self.place)
 
 
 def fold_dense(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
@@ -187,16 +192,22 @@ def slide_windows(cells: Cells, lane: Lane, algorithm: Algorithm, reaches: Seque
 
 def fill_cells(cells: Cells, lane: Lane, rest: int | None) -> State:
     """The lane as one value per cell, of all its slices or of those in the first `rest` microseconds or rows."""
-    state, place = tuple(a[cells.span] for a in lane.state), cells.place
+    state, place, first = tuple(a[cells.span] for a in lane.state), cells.place, cells.first
     if rest is not None:
         early = cells.offset < rest
         state, place = tuple(a[early] for a in state), place[early]
+        first = first_of_runs(place)
     line = lane.operation.empty(types_of(lane.state), cells.size)
-    if len(place):
-        first = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-        for target, value in zip(line, lane.operation.reduce_runs(state, first), strict=True):
-            target[place[first]] = value
+    if len(first) < len(place):
+        state, place = lane.operation.reduce_runs(state, first), place[first]
+    for target, value in zip(line, state, strict=True):
+        target[place] = value
     return line
+
+
+def first_of_runs(place: np.ndarray) -> np.ndarray:
+    """Where another place begins, of places in order."""
+    return np.flatnonzero(np.append(True, place[1:] != place[:-1])) if len(place) else place
 
 
 def gather_answers(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray) -> Decoded:

@@ -145,6 +145,9 @@ def fold_slices(stage: FinalStage, chosen: PredicateChoice, number: np.ndarray, 
     if stage.asked:
         local = [{at for at, place in enumerate(places) if place in asking[i]} for i in kept]
         folding = partial(folding, asking=local)
+    if stage.first:
+        begins = {place: start for number, place, start in stage.first if number == (predicate or 0)}
+        folding = partial(folding, first=[begins.get(place) for place in places])
     for answers in folding(slices, windows, ordered, algorithms):
         placed = replace(answers, window=places[answers.window])
         found = {i: lane for i, lane in zip(kept, answers.lanes, strict=True) if lane is not None}

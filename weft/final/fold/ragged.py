@@ -66,8 +66,10 @@ class Places:
 
 
 def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
-                algorithms: Sequence[Sequence[Algorithm | None]], span: Span) -> Iterator[WindowAnswers]:
-    """The answers of every window that ends within the span and holds a slice; as `fold`, and lanes likewise."""
+                algorithms: Sequence[Sequence[Algorithm | None]], span: Span,
+                first: Sequence[int | None] | None = None) -> Iterator[WindowAnswers]:
+    """The answers of every window that ends within the span, holds a slice, and does not start before the `first` of
+    its kind; as `fold`, and lanes likewise."""
     if len(slices.start) == 0:
         return
     numbered = Slices(np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1])), slices.start, slices.rows)
@@ -80,7 +82,7 @@ def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane 
             few = max(MOST // len(asked), 1)
             for low in range(0, len(steps.end), few):
                 yield from fold_span(steps.cut(low, low + few), asked, windows, places, counted,
-                                     list(zip(lanes, chosen, strict=True)))
+                                     list(zip(lanes, chosen, strict=True)), first or [None] * len(windows))
 
 
 def find_steps(slices: Slices, window: Window, span: Span) -> Steps:
@@ -101,13 +103,17 @@ def find_steps(slices: Slices, window: Window, span: Span) -> Steps:
 
 
 def fold_span(steps: Steps, asked: Sequence[int], windows: Sequence[Window], places: Places, counted: np.ndarray,
-              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]]) -> Iterator[WindowAnswers]:
+              folded: Sequence[tuple[Lane | BagLane, Algorithm | None]],
+              first: Sequence[int | None]) -> Iterator[WindowAnswers]:
     """The answers of some windows that end at the same moments."""
     high = places.at(steps.key, steps.end)
     found = []
     for number in asked:
         low = places.at(steps.key, steps.end - windows[number].range)
-        there = np.flatnonzero(counted[high] > counted[low])
+        whole = counted[high] > counted[low]
+        if (begin := first[number]) is not None:
+            whole &= steps.end - windows[number].range >= begin
+        there = np.flatnonzero(whole)
         found.append((number, there, low[there], high[there]))
     low, high = (np.concatenate([each[side] for each in found]) for side in (2, 3))
     if not len(low):

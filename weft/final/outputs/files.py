@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.errors import RunError
+from weft.final.outputs.buckets import Bucket
 
 # Rows wait until so many of a query make a row group, or until so many bytes of all queries wait.
 GROUP_ROWS, WAITING_BYTES = 1 << 20, 1 << 26
@@ -41,12 +42,12 @@ class FileKey(NamedTuple):
     """What a file holds rows of: a query, and a bucket of time if its rows are in buckets."""
 
     query: str
-    bucket: int | None = None
+    bucket: Bucket | None = None
 
 
 class QueryFiles:
     """Rows of queries on their way to files; without a format they are only counted. Rows of a bucket of time go to
-    files of its own, whose names begin with its number."""
+    files of its own, whose names begin with its numbers."""
 
     def __init__(self, format: FileFormat | None):
         self.format = format
@@ -64,7 +65,7 @@ class QueryFiles:
             lines.append((key.query, path, rows.pop(key, 0)))
         return lines + [(key.query, None, count) for key, count in rows.items()]
 
-    def add(self, query: str, rows: pa.RecordBatch, bucket: int | None = None) -> None:
+    def add(self, query: str, rows: pa.RecordBatch, bucket: Bucket | None = None) -> None:
         """Take rows of a query, all of one bucket if it has any."""
         key = FileKey(query, bucket)
         self.rows[key] += rows.num_rows
@@ -132,15 +133,16 @@ def open_file(format: FileFormat, key: FileKey, schema: pa.Schema) -> tuple[str,
     return path, writer
 
 
-def bucket_prefix(bucket: int | None) -> str:
+def bucket_prefix(bucket: Bucket | None) -> str:
     """How the names of files begin that hold rows of a bucket of time, or of any time."""
-    return "part-" if bucket is None else f"part-b{bucket}-"
+    return "part-" if bucket is None else f"part-b{bucket[0]}_{bucket[1]}-"
 
 
-def bucket_of_file(name: str) -> int | None:
-    """The bucket whose rows a file holds, by its name; None of a file that holds rows of any time."""
-    found = re.match(r"part-b(-?\d+)-", name)
-    return int(found[1]) if found else None
+def bucket_of_file(name: str) -> Bucket | None:
+    """The bucket whose rows a file holds, by its name; None of a file that holds rows of any time. Older versions gave
+    buckets of one length a number."""
+    found = re.match(r"part-b(-?\d+)(?:_(-?\d+))?-", name)
+    return (int(found[1]), int(found[2] or int(found[1]) + 1)) if found else None
 
 
 def unwritable(path: str, error: OSError) -> RunError:

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates.component import Component
-from weft.final.fold.dense import fold_dense
+from weft.errors import RunError
+from weft.final.fold.dense import WindowAnswers, fold_dense
 from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
 from weft.final.memory import reuse_memory
-from weft.final.outputs.buckets import TimeBuckets
+from weft.final.outputs.buckets import Bucket, TimeBuckets
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import KeyTaker, key_takers
 from weft.final.project import (
@@ -25,6 +26,7 @@ from weft.final.project import (
     take_answers,
     valid_where,
 )
+from weft.final.project.leaves import WindowEnd, WindowStart, WindowStruct
 from weft.model.stages import FinalStage
 
 # What a partition says of each query: its name, the file with its rows if one was written, how many rows; or why
@@ -32,6 +34,7 @@ from weft.model.stages import FinalStage
 REPORT = pa.schema([("query", pa.string()), ("file", pa.string()), ("rows", pa.int64()), ("reason", pa.string())])
 
 MODERN = -2_208_988_800_000_000  # 1900-01-01 in microseconds
+OLD_TIMES = "there are times before 1900"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +77,11 @@ def adding_to_buckets(buckets: Mapping[str, TimeBuckets]) -> AddRows:
     """What puts rows into the files of the buckets that are made; windows that end in others may lack slices, and
     nobody looks at them."""
     def add_rows(files: QueryFiles, each: WorkerProjection, answers: AnswerColumns, asked: Sequence[str]) -> None:
-        alike: dict[tuple, list[str]] = {}
+        alike: dict[TimeBuckets, list[str]] = {}
         for name in asked:
-            alike.setdefault((buckets[name].length, buckets[name].made), []).append(name)
-        for (length, made), names in alike.items():
-            for bucket, places in split_by_end(answers, length, made):
+            alike.setdefault(buckets[name], []).append(name)
+        for asked_of, names in alike.items():
+            for bucket, places in split_by_end(answers, asked_of):
                 rows = output_rows(each, take_answers(answers, places))
                 for name in names:
                     files.add(name, rows, bucket)
@@ -86,15 +89,18 @@ def adding_to_buckets(buckets: Mapping[str, TimeBuckets]) -> AddRows:
     return add_rows
 
 
-def split_by_end(answers: AnswerColumns, length: int,
-                 made: Sequence[int] | None) -> Iterator[tuple[int, np.ndarray]]:
+def split_by_end(answers: AnswerColumns, buckets: TimeBuckets) -> Iterator[tuple[Bucket, np.ndarray]]:
     """The places of the answers whose windows end in each bucket, of those that are made."""
     assert answers.start is not None
-    bucket = (answers.start + answers.range) // length
-    for number in np.unique(bucket) if made is None else made:
-        places = np.flatnonzero(bucket == number)
+    found, ends = 0, (answers.start + answers.range) // buckets.unit
+    for first, end in buckets.made:
+        places = np.flatnonzero((ends >= first) & (ends < end))
+        found += len(places)
         if len(places):
-            yield int(number), places
+            yield (first, end), places
+    if buckets.whole and found < len(ends):  # never: buckets are chosen by the slices that are read
+        raise RunError(f"{len(ends) - found:,} rows lie in no bucket of time. This is a bug: please report it, and "
+                       "run without incremental meanwhile.")
 
 
 def project_columns(stage: FinalStage, projections: Sequence[WorkerProjection], target: FileFormat | None,
@@ -130,11 +136,12 @@ def report(projections: Sequence[WorkerProjection], failed: Mapping[int, str],
 def output_rows(each: WorkerProjection, answers: AnswerColumns) -> pa.RecordBatch:
     """The output rows of a projection over answers."""
     arrays = evaluate(each.projection, answers)
-    for array, field in zip(arrays, each.schema, strict=True):
+    for node, array, field in zip(each.projection.outputs, arrays, each.schema, strict=True):
         found = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if found != field.type:
             raise NeedsSpark(f"column {field.name} is of type {found}, not {field.type}")
-        require_modern(array)
+        if not isinstance(node, WindowStart | WindowEnd | WindowStruct):  # those were looked at before
+            require_modern(array)
     return pa.record_batch(arrays, names=each.schema.names)
 
 
@@ -146,7 +153,7 @@ def require_modern(array: pa.Array) -> None:
     elif pa.types.is_temporal(array.type) and not pa.types.is_duration(array.type) and len(array):
         day = pc.min(array).cast(pa.timestamp("us")).value if pa.types.is_date32(array.type) else pc.min(array).value
         if day is not None and day < MODERN:
-            raise NeedsSpark("there are times before 1900")
+            raise NeedsSpark(OLD_TIMES)
 
 
 def answer_columns(stage: FinalStage, each: WorkerProjection, folded: FoldedWindow,
@@ -157,9 +164,8 @@ def answer_columns(stage: FinalStage, each: WorkerProjection, folded: FoldedWind
     values: dict[str, AnswerValues] = {}
     for i, place in enumerate(each.components):
         values |= component_values(i, stage.components[place], folded, place, counts)
-    slices = np.repeat(folded.slices, counts)
-    keys = [taker(slices) for taker in takers]
-    return AnswerColumns(len(slices), values, keys, window_starts(folded, counts, window.slide), window.range)
+    keys = [taker(folded.slices, counts) for taker in takers]
+    return AnswerColumns(int(counts.sum()), values, keys, window_starts(answers, counts, window.slide), window.range)
 
 
 def component_values(index: int, component: Component, folded: FoldedWindow, place: int,
@@ -175,10 +181,12 @@ def component_values(index: int, component: Component, folded: FoldedWindow, pla
             for field, value in zip(component.fields, values, strict=True)}
 
 
-def window_starts(folded: FoldedWindow, counts: np.ndarray, slide: int) -> np.ndarray:
+def window_starts(answers: WindowAnswers, counts: np.ndarray, slide: int) -> np.ndarray:
     """When the window of each answer starts."""
-    answers = folded.answers
+    if len(answers.first) and answers.first.min() < MODERN:
+        raise NeedsSpark(OLD_TIMES)
     if answers.starts is not None:
         return answers.starts
-    place = np.arange(answers.offsets[-1] - answers.offsets[0]) - np.repeat(answers.offsets[:-1], counts)
-    return np.repeat(answers.first, counts) + place * slide
+    starts = np.repeat(answers.first - answers.offsets[:-1] * slide, counts)
+    starts += np.arange(answers.offsets[0] * slide, answers.offsets[-1] * slide, slide)
+    return starts

@@ -42,6 +42,8 @@ class Case(Node):
 
 def choose(first: np.ndarray, one: Vector, other: Vector) -> Vector:
     """One vector where `first` is true, the other elsewhere, each with what it raises there."""
+    if not first.any():
+        return other
     values, valid = np.where(first, one.values, other.values), None
     if one.valid is not None or other.valid is not None:
         valid = np.where(first, *(np.True_ if side.valid is None else side.valid for side in (one, other)))

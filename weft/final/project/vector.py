@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from weft.aggregates.monoids.lanes import raw_values, validity
+from weft.aggregates.monoids.lanes import fixed_width_array, raw_values, validity
 
 # The kinds that expressions compute with, each as it lies in memory; any other kind is only passed on.
 DTYPES = {"boolean": np.dtype(np.bool_), "int": np.dtype(np.int32), "bigint": np.dtype(np.int64),
@@ -75,6 +75,8 @@ def from_arrow(array: pa.Array, kind: str) -> Vector:
 
 def to_arrow(vector: Vector, kind: str, size: int) -> pa.Array:
     """The vector as an Arrow array of so many values."""
+    if vector.valid is None and kind != "boolean" and np.ndim(vector.values):
+        return fixed_width_array(ARROW[kind], vector.values.astype(DTYPES[kind], copy=False))
     values = np.broadcast_to(np.asarray(vector.values, DTYPES[kind]), size)
     nulls = None if vector.valid is None else np.broadcast_to(~np.asarray(vector.valid), size)
     return pa.array(values, ARROW[kind], mask=nulls, from_pandas=False)

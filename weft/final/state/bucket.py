@@ -5,9 +5,10 @@ Runs in a Spark worker, without Spark: the store is Spark's there, and a diction
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from weft.final.fold.partition import Folding, fold_columns
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.final.state.form import SliceForm, merge_all
 from weft.final.state.history import Blob, BlobStore, HistoryLevels, readings
-from weft.final.state.open_slices import OpenSlices, SlicePiece
+from weft.final.state.open_slices import BucketLayout, OpenSlices, SlicePiece
 from weft.final.state.tables import BlobTables, HeldTables
 from weft.model.stages import FinalStage
 from weft.model.window import Window
@@ -42,17 +43,25 @@ class BucketGrouping:
     levels: HistoryLevels
     parts: tuple[BucketPart, ...]
 
+    @cached_property
+    def layout(self) -> BucketLayout:
+        """How the blobs of a bucket lie: another layout is another set of columns, levels or reach."""
+        levels = self.levels
+        text = repr((sorted(self.form.names), levels.sizes, levels.reach))
+        return BucketLayout(len(levels.sizes), int(sha256(text.encode()).hexdigest()[:15], 16))
+
 
 @dataclass(frozen=True)
 class BucketMemory:
     """What a bucket remembers besides blobs: the watermark it has answered up to, its last slice, when it wants to be
-    called, which pieces of slices wait, and the marks of blobs."""
+    called, which pieces of slices wait, the marks of blobs, and how they are laid out, if an older version did not."""
 
     until: int
     last: int
     timer: int
     waiting: tuple[SlicePiece, ...] = ()
     marks: Mapping[Blob, int] = field(default_factory=dict)
+    layout: BucketLayout | None = None
 
 
 class Bucket:
@@ -63,8 +72,26 @@ class Bucket:
         self.node, self.kept, self.until = node, kept, until
         self.tables = BlobTables(node.form, store, kept.marks if kept else {}, held or HeldTables())
         self._held: dict[Blob, pa.Table | None] = {}
+        if kept is not None and kept.layout not in (None, node.layout):
+            self.lay_out_anew(kept)
         self.waiting = OpenSlices(node.form, self.tables, kept.waiting if kept else ())
         self.over = self.waiting.advance(new, until)
+
+    def lay_out_anew(self, kept: BucketMemory) -> None:
+        """Bring blobs of a plan before into the layout of this one: what nobody reads goes, new levels are filled.
+
+        All slices that a window may read lie in level 0, so totals are made of them as if they had always been.
+        """
+        levels, before = self.node.levels, kept.layout.levels if kept.layout else 0
+        for blob in list(self.tables.marks):
+            old = blob.level >= 0 and blob.number < levels.forgotten(min(blob.level, len(levels.sizes) - 1), kept.until)
+            if blob.level >= len(levels.sizes) or old:
+                self.tables.remove(blob)
+            else:
+                self.tables.narrow(blob)
+        for level in range(before - 1, len(levels.sizes) - 1):
+            there = [blob for blob in self.tables.marks if blob.level == level]
+            self.merge_into_next(level, [blob for blob in there if levels.is_over(blob, kept.until)])
 
     def answers(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The answers of all windows that end now, each with the id of its part."""
@@ -134,9 +161,11 @@ class Bucket:
             last = max(last, int(self.node.form.starts(self.over).max()))
         self.merge(dict.fromkeys(touched), after, until)
         ends = [end for end in (next_window_end(self.node.windows, last, until), self.waiting.low) if end is not None]
+        if not ends and last >= until - self.node.levels.reach:
+            ends = [last + self.node.levels.reach + 1]  # a window that is added meanwhile may begin before it
         if not ends:
             return None
-        return BucketMemory(until, last, min(ends), tuple(self.waiting.pieces), self.tables.marks)
+        return BucketMemory(until, last, min(ends), tuple(self.waiting.pieces), self.tables.marks, self.node.layout)
 
     def put_away(self, new: pa.Table, until: int) -> list[Blob]:
         """Add new slices to their blobs, except those that no later window reads; gives the blobs."""
@@ -151,15 +180,20 @@ class Bucket:
         levels = self.node.levels
         for level in range(len(levels.sizes) - 1):
             above = dict.fromkeys(self.open(level + 1, after))
-            for blob in touched:
-                if not levels.is_over(blob, until) or (after is not None and levels.is_over(blob, after)):
-                    continue
-                table = self.table(blob)
-                if table is not None:
-                    target = Blob(level + 1, blob.number * levels.sizes[level] // levels.sizes[level + 1])
-                    self.add(target, merge_all(self.node.form, table))
-                    above[target] = None
-            touched = above
+            over = [blob for blob in touched if levels.is_over(blob, until)
+                    and (after is None or not levels.is_over(blob, after))]
+            touched = above | dict.fromkeys(self.merge_into_next(level, over))
+
+    def merge_into_next(self, level: int, blobs: Iterable[Blob]) -> list[Blob]:
+        """Make totals of blobs of a level that are over; gives the blobs that got them."""
+        levels, found = self.node.levels, []
+        for blob in blobs:
+            table = self.table(blob)
+            if table is not None:
+                target = Blob(level + 1, blob.number * levels.sizes[level] // levels.sizes[level + 1])
+                self.add(target, merge_all(self.node.form, table))
+                found.append(target)
+        return found
 
     def open(self, level: int, after: int | None) -> list[Blob]:
         """The blobs of a level that were begun and not over at a time."""

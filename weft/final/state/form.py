@@ -18,7 +18,8 @@ class SliceForm:
     """Slices are `keys`, start, `marks` and values, in columns of this order, and time is `cut` at progressions.
 
     `merging` says which values are a component's, so that slices can be merged; None where they cannot. `names` are
-    the columns' names, by which they are found again in what was kept; they tell what a column holds.
+    the columns' names, by which they are found again in what was kept; they tell what a column holds. `types` are
+    theirs, for slices that were kept before a column was asked for.
     """
 
     keys: int
@@ -27,11 +28,33 @@ class SliceForm:
     merging: tuple[tuple[Component, tuple[int, ...]], ...] | None
     ansi: bool
     names: tuple[str, ...] = ()
+    types: tuple[pa.DataType, ...] = ()
 
     def load(self, data: bytes) -> pa.Table:
         """Slices that were kept, in the order of this form's columns."""
-        table = from_bytes(data)
-        return table.select(self.names) if self.names else table
+        return self.align(from_bytes(data))
+
+    def align(self, table: pa.Table) -> pa.Table:
+        """Slices with this form's columns in its order: what they do not have is what no row brings, and what the form
+        does not have is left out."""
+        if not self.names or table.column_names == list(self.names):
+            return table
+        there = set(table.column_names)
+        if there.issuperset(self.names):
+            return table.select(self.names)
+        return pa.table([table.column(name) if name in there else self.nothing(place, table.num_rows)
+                         for place, name in enumerate(self.names)], names=list(self.names))
+
+    def nothing(self, place: int, size: int) -> pa.Array:
+        """What a column holds where no row came: zeros where it counts, else nulls."""
+        kind = self.types[place]
+        return pa.array(np.zeros(size, np.int64)).cast(kind) if place in self.counts else pa.nulls(size, kind)
+
+    @property
+    def counts(self) -> set[int]:
+        """The places of the columns that count, and so are never null."""
+        return {self.head + place for component, places in self.merging or ()
+                for place, lift in zip(places, component.lifts, strict=False) if lift.counts}
 
     @property
     def head(self) -> int:

@@ -70,10 +70,12 @@ class HistoryLevels:
         return (until - self.reach) // self.sizes[level]
 
 
-def levels_for(windows: Sequence[Window], lag: int, merging: bool) -> HistoryLevels:
-    """Levels that suit the windows: up to spans of which the longest window holds a few; one where none can merge."""
+def levels_for(windows: Sequence[Window], lag: int, merging: bool, kept: Sequence[int] = ()) -> HistoryLevels:
+    """Levels that suit the windows: up to spans of which the longest window holds a few; one where none can merge.
+
+    A stream whose windows have changed keeps the spans it was begun with, for its blobs lie in them."""
     ranges = tuple(sorted({w.range for w in windows}))
-    sizes = [FAN * min(w.slide for w in windows)]
+    sizes = list(kept if merging else kept[:1]) or [FAN * min(w.slide for w in windows)]
     while merging and 2 * sizes[-1] <= ranges[-1]:
         sizes.append(FAN * sizes[-1])
     return HistoryLevels(tuple(sizes), ranges[-1], lag, ranges)

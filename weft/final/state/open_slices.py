@@ -22,6 +22,8 @@ from weft.final.state.tables import BlobTables
 MANY = 16
 # Stands where a piece has its tier, in rows that hold the mark of a blob.
 MARKED = -1
+# The same in the row that holds the layout of a bucket.
+LAID_OUT = -2
 
 
 class SlicePiece(NamedTuple):
@@ -31,6 +33,13 @@ class SlicePiece(NamedTuple):
     low: int
     grade: int
     tier: int
+
+
+class BucketLayout(NamedTuple):
+    """How the blobs of a bucket are laid out: the number of levels, and a digest of all that matters."""
+
+    levels: int
+    digest: int
 
 
 class OpenSlices:
@@ -90,14 +99,17 @@ def distance_tiers(distance: np.ndarray, unit: int) -> np.ndarray:
     return np.frexp((distance - 1) // unit)[1]
 
 
-def pack_pieces(pieces: Iterable[SlicePiece], marks: Mapping[Blob, int] | None = None) -> bytes:
-    """Pieces as bytes, without what they hold, and the marks of blobs."""
-    rows = [*pieces, *((blob.level, blob.number, mark, MARKED) for blob, mark in (marks or {}).items())]
+def pack_pieces(pieces: Iterable[SlicePiece], marks: Mapping[Blob, int] | None = None,
+                layout: BucketLayout | None = None) -> bytes:
+    """Pieces as bytes, without what they hold, the marks of blobs, and how these are laid out."""
+    rows = [*pieces, *((blob.level, blob.number, mark, MARKED) for blob, mark in (marks or {}).items()),
+            *([(layout.levels, layout.digest, 0, LAID_OUT)] if layout else [])]
     return np.array(rows, np.int64).tobytes()
 
 
-def unpack_pieces(data: bytes) -> tuple[list[SlicePiece], dict[Blob, int]]:
-    """What `pack_pieces` wrote; state of an older version has no marks."""
+def unpack_pieces(data: bytes) -> tuple[list[SlicePiece], dict[Blob, int], BucketLayout | None]:
+    """What `pack_pieces` wrote; state of older versions has no marks or no layout."""
     rows = np.frombuffer(data, np.int64).reshape(-1, len(SlicePiece._fields)).tolist()
-    pieces = [SlicePiece(*row) for row in rows if row[-1] != MARKED]
-    return pieces, {Blob(level, number): mark for level, number, mark, tier in rows if tier == MARKED}
+    pieces = [SlicePiece(*row) for row in rows if row[-1] >= 0]
+    marks = {Blob(level, number): mark for level, number, mark, tier in rows if tier == MARKED}
+    return pieces, marks, next((BucketLayout(row[0], row[1]) for row in rows if row[-1] == LAID_OUT), None)

@@ -15,7 +15,7 @@ from secrets import randbits
 
 import pyarrow as pa
 
-from weft.final.state.form import SliceForm, to_store
+from weft.final.state.form import SliceForm, from_bytes, to_store
 from weft.final.state.history import Blob, BlobStore
 
 # How many bytes of tables a worker holds.
@@ -61,7 +61,7 @@ class BlobTables:
         mark = self.marks.get(blob)
         found = self.held.get(mark)
         if found is not None:
-            return found.select(self.form.names) if self.form.names else found
+            return self.form.align(found)
         data = self.store.get(blob)
         if data is None:
             return None
@@ -82,3 +82,9 @@ class BlobTables:
         """Forget a blob, if it is there."""
         self.held.remove(self.marks.pop(blob, None))
         self.store.remove(blob)
+
+    def narrow(self, blob: Blob) -> None:
+        """Write a blob once more where it has columns that nobody reads."""
+        data = self.store.get(blob)
+        if data is not None and not set(from_bytes(data).column_names) <= set(self.form.names):
+            self.put(blob, self.form.load(data))

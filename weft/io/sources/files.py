@@ -64,6 +64,10 @@ class Files(RowSource):
         with translate_reading(f"cannot read '{self.path}' as a stream of {self.format}"):
             return reader.schema(schema).load(self.path)
 
+    def row_number(self) -> tuple[str, ...]:
+        """File and row of Parquet; other formats number no rows."""
+        return ("_metadata.file_path", "_metadata.row_index") if self.format == "parquet" else ()
+
     def location(self) -> str:
         """The format and the path."""
         return f"{self.format} at {self.path}"

@@ -38,8 +38,8 @@ def allocate(queries: Sequence[SheddableQuery], scans: Sequence[ScanLoad], budge
 
 
 def work_at(level: float, queries: Sequence[SheddableQuery], scans: Sequence[ScanLoad]) -> float:
-    """Seconds a second that the rows kept at a level take."""
-    return sum(s.work * share_at(level, s.scan, queries) for s in scans)
+    """Seconds a second that all rows take where those that a level needs are kept."""
+    return sum(s.reading + s.work * share_at(level, s.scan, queries) for s in scans)
 
 
 def share_at(level: float, scan: str, queries: Sequence[SheddableQuery]) -> float:

@@ -85,9 +85,10 @@ def start_controller(trigger: float) -> ControllerState:
 
 def observe(state: ControllerState, reading: Reading, queries: Sequence[SheddableQuery],
             policy: ControllerPolicy = ControllerPolicy()) -> tuple[ControllerState, Decision | None]:
-    """The state after a trigger, and a decision if it is time for one."""
+    """The state after a trigger, and a decision if it is time for one: soon after another only where the lag grows."""
     state = count_trigger(state, reading, policy)
-    decision = decide(state, reading, queries, policy) if state.triggers >= policy.dwell else None
+    due = state.triggers >= policy.dwell or reading.utilisation > 1
+    decision = decide(state, reading, queries, policy) if due else None
     if decision is None:
         return state, None
     over = decision.kind == "overloaded"
@@ -136,7 +137,7 @@ def relieve(state: ControllerState, reading: Reading, load: StreamLoad, queries:
     if not found.fits and state.overloaded and same(settings, state.settings):
         return None
     kind = "shed" if found.fits else "overloaded"
-    more = why_dropping(settings, found, queries, state.base_trigger)
+    more = why_dropping(settings, found, queries, state.base_trigger, settings.utilisation(load))
     return decision_of(kind, reading, load, settings, " ".join((words, *more)))
 
 

@@ -42,16 +42,23 @@ class SheddableQuery:
 
 @dataclass(frozen=True)
 class ScanLoad:
-    """A scan's arriving rows a second, and the seconds that one of them takes."""
+    """A scan's arriving rows a second, the seconds that one of them takes behind the drop box, and those that it takes
+    before, whether it is kept or not."""
 
     scan: str
     rate: float
     seconds: float
+    read: float = 0.0
 
     @property
     def work(self) -> float:
-        """Seconds a second if nothing is dropped."""
+        """Seconds a second behind the drop box if nothing is dropped."""
         return self.rate * self.seconds
+
+    @property
+    def reading(self) -> float:
+        """Seconds a second before the drop box."""
+        return self.rate * self.read
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,13 @@ class StreamLoad:
 
     def scaled(self, factor: float) -> StreamLoad:
         """The same on a machine that is so many times slower."""
-        scans = tuple(ScanLoad(s.scan, s.rate, s.seconds * factor) for s in self.scans)
+        scans = tuple(ScanLoad(s.scan, s.rate, s.seconds * factor, s.read * factor) for s in self.scans)
         return StreamLoad(self.fixed * factor, scans)
 
     def rows_work(self, shares: Sequence[tuple[str, float]] = ()) -> float:
         """Seconds a second that rows take, behind drop boxes."""
         kept = dict(shares)
-        return sum(s.work * kept.get(s.scan, 1.0) for s in self.scans)
+        return sum(s.reading + s.work * kept.get(s.scan, 1.0) for s in self.scans)
 
 
 @dataclass(frozen=True)

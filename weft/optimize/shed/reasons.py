@@ -16,7 +16,7 @@ def why_now(where: str, limit: float, seconds: float, now: float) -> str:
 
 
 def why_dropping(settings: StreamSettings, found: Allocation, queries: Sequence[SheddableQuery],
-                 base: float) -> Iterator[str]:
+                 base: float, expected: float) -> Iterator[str]:
     """Why triggers do not get longer, what dropping does to errors, and who is not touched."""
     strict = min(queries, key=lambda q: base if q.freshness is None else q.freshness, default=None)
     if strict:
@@ -29,7 +29,7 @@ def why_dropping(settings: StreamSettings, found: Allocation, queries: Sequence[
         rest = f" and {more} more" if more > 0 else ""
         yield f"What has no error bound is not touched: {', '.join(untouched[:SHOWN])}{rest}."
     if not found.fits:
-        yield "Error bounds allow no more dropping: the lag grows."
+        yield f"Error bounds allow no more dropping{': the lag grows' if expected >= 1 else ''}."
 
 
 def percent(share: float) -> str:

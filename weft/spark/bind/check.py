@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from uuid import uuid4
 
 from pyspark.errors import (
@@ -20,9 +21,10 @@ from pyspark.errors import (
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from weft.aggregates import Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
+from weft.aggregates import AGGREGATES, Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import GUARD
 from weft.aggregates.defined import Definition
+from weft.aggregates.joined import JOINED_ERRORS
 from weft.aggregates.monoids import Monoid
 from weft.aggregates.times import UNASKED, lower_times
 from weft.errors import CheckError, Place, RefusedError
@@ -35,10 +37,13 @@ from weft.spark.session.settings import Settings
 from weft.spark.session.version import require_supported
 from weft.sql import Parsed
 from weft.sql.copied import copied_text
-from weft.sql.freshness import hide_every
+from weft.sql.hints import hide_hints
 from weft.sql.identity import Expressions
+from weft.sql.joins import INPUT as INPUT_VIEW
 
 SOURCE = "__weft_source__"
+INPUT = re.compile(f"`{INPUT_VIEW.format('([^`]+)')}`")  # a source that a text joins
+WEIGHABLE = ", ".join(aggregate.name for aggregate in AGGREGATES if aggregate.weigh)
 BAG_WORDS = ("median", "percentile", "percentile_approx", "approx_percentile", "mode", "collect_list", "array_agg")
 # What Spark raises while it analyses a text: it casts some literals there already.
 WRONG = (AnalysisException, ArithmeticException, DateTimeException, IllegalArgumentException, NumberFormatException,
@@ -125,7 +130,8 @@ class Checker:
     def sql(self, source: str, text: str) -> DataFrame:
         """A SQL text over a source's view."""
         self._functions.claim()
-        return self.spark.sql(text.replace(SOURCE, self._views[source]))
+        whole = text.replace(SOURCE, self._views.get(source, SOURCE))
+        return self.spark.sql(INPUT.sub(lambda found: self._views[found[1]], whole))
 
     def learn(self, batch: Sequence[Parsed]) -> None:
         """Have Spark analyse all that `bind` will want to know of queries, in as few steps as it takes."""
@@ -147,6 +153,7 @@ class Checker:
             tuple(types[key] for key in query.keys),
             tuple(lower_call(query, call, types, self.defined, self.identity) for call in query.calls),
             self._expressions.is_risky(query),
+            weighted=self._weigh(query, types),
         )
         refuse_namesakes(bound, self._monoids)
         if query.window.counts_rows:
@@ -155,6 +162,13 @@ class Checker:
         self._keep(parsed, outputs, types)
         self._expressions.keep(query)
         return bound
+
+    def _weigh(self, query: Query, types: dict[str, str]) -> tuple[Lowered, ...] | None:
+        """The calls over rows behind a drop box, or a refusal of one that these do not tell."""
+        if query.shed is None:
+            return None
+        refuse_weighing(query, self.defined)
+        return tuple(lower_call(query, call, types, self.defined, self.identity, True) for call in query.calls)
 
     def _require_order(self, query: Query) -> None:
         """Refuse to count rows that Spark cannot sort by all of their columns; each source is asked once."""
@@ -219,23 +233,47 @@ class Checker:
         return self._types.types(source, parts)
 
 
+def refuse_weighing(query: Query, defined: Mapping[str, Aggregate]) -> None:
+    """Refuse a query that accepts errors where a part of the rows does not tell its answers."""
+    if query.window.counts_rows:
+        raise RefusedError(query.name, "a window that counts rows would count others if some were dropped.",
+                           place=find_place(query.text, "ROWS"), hint=no_shedding(query))
+    for call in query.calls:
+        aggregate = defined.get(call.function) or find(call.function)
+        if aggregate is not None and aggregate.weigh is None:
+            name = call.function.split()[0]
+            raise RefusedError(query.name, f"{call} of all rows cannot be told from a part of them.",
+                               place=find_place(query.text, *(spelling.split()[0] for spelling in aggregate.names)),
+                               hint=f"{no_shedding(query)} Rows may be dropped for {WEIGHABLE}, and not for {name}.")
+
+
+def no_shedding(query: Query) -> str:
+    """What to do where a query cannot do with a part of its rows."""
+    if query.shed == inf:
+        named = " and ".join(f"'{name}'" for name in query.inputs)
+        return f"Add {named} under another name without drop=, and read that."
+    return "Leave out shed, so that all rows are read."
+
+
 def lower_call(query: Query, call: Call, types: dict[str, str], defined: Mapping[str, Aggregate],
-               canonical: Callable[[str, str], str]) -> Lowered:
-    """The call as components, or a refusal of its argument's type."""
+               canonical: Callable[[str, str], str], weighted: bool = False) -> Lowered:
+    """The call as components, over rows behind a drop box if `weighted`; or a refusal of its argument's type."""
     aggregate = defined.get(call.function) or find(call.function)
     assert aggregate is not None, call
+    weigh = JOINED_ERRORS.get(aggregate.name, aggregate.weigh) if query.join else aggregate.weigh
+    lower = weigh if weighted and weigh else aggregate.lower
     only = f" FILTER (WHERE {call.filter})" if call.filter else ""
     guard = f" FILTER (WHERE ({call.filter}) AND ({GUARD}))" if call.filter else f" FILTER (WHERE {GUARD})"
     args = tuple(Argument(a, types[a]) for a in call.args)
     place = find_place(query.text, *(name.split()[0] for name in aggregate.names))
     try:
-        lowered, guarded = aggregate.lower(args, only), aggregate.lower(args, guard)
+        lowered, guarded = lower(args, only), lower(args, guard)
     except BadArgument as error:
         raise RefusedError(query.name, error.reason, place=place, hint=error.hint) from None
     except UnsupportedType as error:
         reason = f"{replace(call, filter=None)} over {error} does not run in Weft yet."
         raise RefusedError(query.name, reason, place=place, hint=error.hint) from None
-    meant = aggregate.lower(*canonical_call(query.source, call, types, canonical))
+    meant = lower(*canonical_call(query.source, call, types, canonical))
     trios = zip(lowered.components, guarded.components, meant.components, strict=True)
     return replace(lowered, components=tuple(replace(c, guarded=g.columns, lifts=g.lifts, meanings=m.columns)
                                              for c, g, m in trios))
@@ -292,7 +330,7 @@ def refuse_collations(query: Query, types: dict[str, str]) -> None:
 def find_place(text: str, *words: str) -> Place | None:
     """Where one of the words first stands in the text."""
     either = "|".join(re.escape(word) for word in words)
-    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", hide_every(text), re.IGNORECASE) if words else None
+    found = re.search(rf"(?<![\w`])(?:{either})(?!\w)", hide_hints(text), re.IGNORECASE) if words else None
     if not found:
         return None
     before = text[: found.start()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from os.path import dirname, exists
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +15,13 @@ from weft.errors import SourceError
 from weft.io.listing import listed_files, path_after
 from weft.io.sources import Files, RowSource
 from weft.io.sources.open import read_rows
+from weft.spark.session.settings import is_on
 
 # A file that was changed less than so many nanoseconds ago may be changed again within the same tick of its clock.
 TICK = 2_000_000_000
+# Spark reads the columns of Parquet files from the first of them, unless it merges those of all, or one of these is
+# there, which are asked first.
+MERGING, SUMMARIES = "spark.sql.parquet.mergeSchema", ("_common_metadata", "_metadata")
 
 
 class Listings:
@@ -26,15 +31,21 @@ class Listings:
         self._spark, self._frames, self._show = spark, frames, show
         self.origins: dict[str, RowSource] = {}
         self._seen: dict[str, dict[str, File] | None] = {}
+        self._told: dict[str, File | None] = {}  # the file that told a source's columns, where one alone does
 
     def add(self, name: str, origin: Any) -> None:
         """Take note of what a source's frame was made of; a user's own DataFrame stays as it is."""
-        self._seen.pop(name, None)
-        self.origins.pop(name, None)
+        self.forget(name)
         if isinstance(origin, Files):
-            self._seen[name] = file_stamps(self._frames[name].inputFiles())
+            paths = self._frames[name].inputFiles()
+            self._seen[name], self._told[name] = file_stamps(paths), telling_file(self._spark, origin, paths)
         if isinstance(origin, RowSource):
             self.origins[name] = origin
+
+    def forget(self, name: str) -> None:
+        """Know nothing of a source any more."""
+        self._seen.pop(name, None)
+        self.origins.pop(name, None)
 
     def refresh(self, names: Iterable[str]) -> None:
         """Make the frames of sources read what is there now, or raise where that has other columns."""
@@ -61,8 +72,11 @@ class Listings:
         now = file_stamps(paths)
         if now is not None and now == self._seen[name]:
             return
-        if not origin.declared and (set(paths) != set(before.inputFiles()) or is_local(paths)):
+        telling = telling_file(self._spark, origin, paths)
+        known = telling is not None and telling == self._told[name]
+        if not known and not origin.declared and (set(paths) != set(before.inputFiles()) or is_local(paths)):
             require_schema(name, before.schema, origin.read(self._spark).schema)
+            self._told[name] = telling
         self._seen[name] = now
         self._replace(name, fresh)
 
@@ -87,6 +101,21 @@ def file_stamps(uris: Iterable[str]) -> dict[str, File] | None:
         return None
     files = listed_files(found)
     return None if any(file.modified > time.time_ns() - TICK for file in files.values()) else files
+
+
+def telling_file(spark: SparkSession, origin: Files, paths: Sequence[str]) -> File | None:
+    """The file whose footer tells Spark the columns of Parquet files, the first by name; None where others may count
+    too, folders or summaries for instance, or where it has just changed."""
+    merged = any(name.lower() == "mergeschema" for name, _ in origin.options) or is_on(spark, MERGING)
+    if origin.format != "parquet" or merged or not paths or not is_local(paths):
+        return None
+    if any("%" in path or "=" in path for path in paths):
+        return None
+    folders = {dirname(path_after(path)) for path in paths}
+    if any(exists(f"{folder}/{name}") for folder in folders for name in SUMMARIES):
+        return None
+    first = min(paths)
+    return (file_stamps([first]) or {}).get(first)
 
 
 def is_local(uris: Iterable[str]) -> bool:

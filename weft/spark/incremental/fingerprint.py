@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 
 from pyspark.sql import SparkSession
@@ -23,9 +24,9 @@ HARMLESS = tuple(f"spark.sql.{name}" for name in (
 ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 
 
-def fingerprint(node: Node[PartialStage], files: Files, schema: str, settings: dict[str, str]) -> str:
+def fingerprint(node: Node[PartialStage], files: Files, schema: str, settings: Mapping[str, str]) -> str:
     """The text that two nodes share if their slices differ in nothing but columns."""
-    parts = [FORMAT, files.path, files.format, files.options, schema, node.meaning, settings]
+    parts = [FORMAT, files.path, files.format, files.options, schema, node.meaning, dict(settings)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,12 +28,13 @@ from weft.catalog.slice_caches import (
     forget_generation,
     nearest_cache,
     take_slice_cache,
+    unfinished_generations,
 )
 from weft.errors import RunError
 from weft.io.listing import listed_files, to_disk
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import DeriveStage, PartialStage
-from weft.spark.incremental.fingerprint import answer_settings, fingerprint, own_functions, refuse_own_functions
+from weft.spark.incremental.fingerprint import fingerprint, refuse_own_functions
 from weft.spark.incremental.kept_slices import (
     Filling,
     KeptSlices,
@@ -49,6 +51,7 @@ from weft.spark.incremental.slice_cache import (
     merge_slices,
     read_slices,
     remove,
+    require_written,
     schema_of,
     starts_in,
     sweep,
@@ -56,8 +59,17 @@ from weft.spark.incremental.slice_cache import (
 )
 from weft.spark.incremental.snapshot import Snapshot
 from weft.spark.incremental.widen import split_columns, widen
+from weft.spark.incremental.worker_slices import (
+    ScanIncrement,
+    can_cut,
+    can_derive,
+    cut_files,
+    merge_in_workers,
+    read_together,
+)
 from weft.spark.session.jobs import run_jobs
 from weft.spark.session.session import temporary_settings
+from weft.spark.session.settings import is_on
 from weft.spark.stages.partial import derive_slices, run_partial
 
 Say = Callable[[str], None]
@@ -67,13 +79,13 @@ TRIES = 5  # before a run gives up on a cache that others keep changing
 
 
 class SliceReader:
-    """Brings the kept slices of stages up to date for one run, and gives them."""
+    """Brings the kept slices of stages up to date for one run, and gives them; `settings` are those that change what
+    SQL finds, `own` the functions that are not Spark's."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot], say: Say):
+    def __init__(self, spark: SparkSession, catalog: Catalog, sources: Mapping[str, Snapshot],
+                 settings: Mapping[str, str], own: set[str], say: Say):
         self._spark, self.catalog, self._folder = spark, catalog, catalog.path.absolute().parent / "slices"
-        self._sources, self._say = sources, say
-        looks: list[Callable[[], Any]] = [partial(answer_settings, spark), partial(own_functions, spark)]
-        self._settings, self._own = run_jobs(spark, looks)
+        self._sources, self._say, self._settings, self._own = sources, say, settings, own
         self._readings = {name: SourceReport(len(found.files)) for name, found in sources.items()}
         self._kept: dict[str, KeptSlices] = {}
         sweep(catalog, self._folder)
@@ -91,7 +103,9 @@ class SliceReader:
         for node in graph.roots:
             refuse_own_functions(node.stage, self._own)
         with temporary_settings(self._spark, EXACT):
-            waiting: Sequence[Node[PartialStage]] = graph.slices
+            for roots in read_together(graph.roots):
+                self._cut_by_worker(graph, roots)
+            waiting: Sequence[Node[PartialStage]] = [node for node in graph.slices if node.id not in self._kept]
             while waiting:
                 ready = [node for node in waiting if not isinstance(node.stage, DeriveStage)
                          or node.inputs[0] in self._kept]
@@ -112,6 +126,62 @@ class SliceReader:
         if len(done) < len(nodes):
             self._fill_all([node for node in nodes if node.id not in done])
 
+    def _cut_by_worker(self, graph: StageGraph, roots: Sequence[Node[PartialStage]]) -> None:
+        """Let one worker make the slices of new files, if these are few and it can; else they are left to Spark."""
+        found = [mine for root in roots if (mine := self._increments(graph, root))]
+        files = {file.path: file for mine in found for file in mine[0].files}
+        if not found or sum(file.size for file in files.values()) > SMALL:
+            return
+        if any(len(mine[0].files) != len(files) for mine in found):  # scans that lack different files
+            return
+        began, source = time.perf_counter(), roots[0].stage.source
+        for mine in found:
+            self._tell(mine[0])
+        names = [[begin_generation(self.catalog, filling.cache) for filling in mine] for mine in found]
+        scans = [ScanIncrement(tuple(mine), tuple(self._folder / name for name in each))
+                 for mine, each in zip(found, names, strict=True)]
+        try:
+            rows = self._sources[source].rows_of(list(files.values()))
+            ansi = is_on(self._spark, "spark.sql.ansi.enabled")
+            counts = cut_files(rows, scans, self._folder, ansi, self._settings) or {}
+            for scan in scans if counts else ():
+                self._add_all(scan, counts)
+        except PySparkException:  # Spark makes them, or raises its own error
+            pass
+        except Exception:
+            self._discard(*chain(*names))
+            raise
+        self._discard(*chain(*names))
+        self._readings[source].took(began, time.perf_counter())
+
+    def _increments(self, graph: StageGraph, root: Node[PartialStage]) -> list[Filling]:
+        """What adds new files to the slices of a scan and to those derived from them; nothing where more is to do."""
+        first = self._look(root)
+        if first.anew or first.widened or not first.files or not can_cut(first):
+            return []
+        before, found = {root.id: self._opened(first, first.cache)}, [first]
+        for node in graph.slices:
+            if isinstance(node.stage, DeriveStage) and node.inputs[0] in before:
+                filling = self._look(node, parents=before)
+                if not filling.files and not filling.anew and can_derive(first.stage, filling.stage):
+                    before[node.id] = self._opened(filling, filling.cache)
+                    found.append(filling)
+        return found
+
+    def _add_all(self, scan: ScanIncrement, counts: Mapping[Path, int]) -> None:
+        """Let the new slices of a scan count, then those derived from them, as long as nobody else was first."""
+        for filling, folder in zip(scan.fillings, scan.folders, strict=True):
+            require_written(folder, counts[folder])
+            made, derived = Generation(folder.name, to_disk(folder)), isinstance(filling.stage, DeriveStage)
+            files = [self._kept[filling.node.inputs[0]].mark] if derived else filling.files
+            if not derived:
+                self._require_unchanged(filling.stage.source, files, made)
+            cache = commit_increment(self.catalog, filling.cache, made, files, starts_in(folder))
+            if cache is None:
+                return
+            self._put_down(replace(filling, files=files), derived)
+            self._kept[filling.node.id] = self._counted(filling, cache)
+
     def _tell(self, filling: Filling) -> None:
         source, derived = filling.node.stage.source, isinstance(filling.stage, DeriveStage)
         if filling.widened:
@@ -127,7 +197,7 @@ class SliceReader:
             cache = self._attempt(filling)
             if cache is not None:
                 self._readings[source].took(began, time.perf_counter())
-                return self._opened(filling, cache)
+                return self._counted(filling, cache)
             filling = self._look(filling.node)
         raise RunError(f"other runs keep changing what is kept of source '{source}': run again after them.")
 
@@ -141,15 +211,16 @@ class SliceReader:
         # The error may be one of a column that nobody asks for now.
         return self._filled(self._look(filling.node, wider=False))
 
-    def _look(self, node: Node[PartialStage], wider: bool = True) -> Filling:
-        """What brings the cache of a node up to date."""
+    def _look(self, node: Node[PartialStage], wider: bool = True,
+              parents: Mapping[str, KeptSlices] | None = None) -> Filling:
+        """What brings the cache of a node up to date, a derived one to what it is derived from, among `parents`."""
         snapshot, derived = self._sources[node.stage.source], isinstance(node.stage, DeriveStage)
-        meaning = fingerprint(node, snapshot.origin, snapshot.frame.schema.json(), self._settings)
+        meaning = fingerprint(node, snapshot.origin, snapshot.schema, self._settings)
         wanted = tuple(dict.fromkeys(column.sql for column in node.stage.columns))
         cache = take_slice_cache(self.catalog, meaning, wanted, wider and not derived)
         whole = caching_stage(node.stage, cache.columns)
         if derived:
-            return self._look_at_slices(node, whole, meaning, cache)
+            return self._look_at_slices(node, whole, meaning, cache, (parents or self._kept)[node.inputs[0]])
         found = None if cache.generations or not wider else self._look_beside(node, whole, meaning, cache)
         return found or self._look_at_files(node, whole, meaning, cache)
 
@@ -187,14 +258,18 @@ class SliceReader:
                        lambda: run_partial(in_one_task(snapshot.rows_of(new), (f.size for f in new)), whole))
 
     def _look_at_slices(self, node: Node[PartialStage], whole: PartialStage, meaning: str,
-                        cache: SliceCache) -> Filling:
+                        cache: SliceCache, parent: KeptSlices) -> Filling:
         """What brings a cache up to date that is derived from another one's slices."""
         assert isinstance(whole, DeriveStage)
-        parent, have = self._kept[node.inputs[0]], list(covered_files(self.catalog, cache).values())
+        have = list(covered_files(self.catalog, cache).values())
         anew = why_derived_anew(cache, have, parent)
         new = parent.cache.generations if anew else generations_after(parent.cache, max(f.size for f in have))
-        return Filling(node, whole, meaning, cache, [parent.mark] if new else [], anew, lambda: derive_slices(
-            in_one_task(parent.read(self._spark, new), (g.bytes for g in new)), whole))
+        return Filling(node, whole, meaning, cache, [parent.mark] if new else [], anew, lambda: self._merged(
+            derive_slices(in_one_task(parent.read(self._spark, new), (g.bytes for g in new)), whole), whole))
+
+    def _merged(self, slices: DataFrame, stage: PartialStage) -> DataFrame:
+        """Slices with those of a key and start made one, where Spark has left them to workers."""
+        return merge_in_workers(slices, stage, is_on(self._spark, "spark.sql.ansi.enabled"))
 
     def _filled(self, filling: Filling) -> SliceCache | None:
         """The cache with slices of everything; None where others have changed it meanwhile."""
@@ -225,10 +300,14 @@ class SliceReader:
             reading.anew += why
             reading.widened += filling.widened
 
-    def _opened(self, filling: Filling, cache: SliceCache) -> KeptSlices:
-        """The slices of a cache that is up to date."""
+    def _counted(self, filling: Filling, cache: SliceCache) -> KeptSlices:
+        """The slices of a cache that is up to date, put into the report if they are derived."""
         if isinstance(filling.stage, DeriveStage):
             self._readings[filling.stage.source].derived += 1
+        return self._opened(filling, cache)
+
+    def _opened(self, filling: Filling, cache: SliceCache) -> KeptSlices:
+        """The slices of a cache as it is."""
         return KeptSlices(filling.node.stage, filling.meaning, cache, self._folder,
                           schema_of(self._folder / cache.ids[0]))
 
@@ -258,9 +337,11 @@ class SliceReader:
         """The cache with one generation for its small ones; slices of a key and start are merged where Spark can."""
         cache = kept.cache
         last = cache.generations[-join_last(cache.generations, MOST):]
-        rows = read_slices(self._spark, [self._folder / g.id for g in last], kept.schema)
+        rows = in_one_task(read_slices(self._spark, [self._folder / g.id for g in last], kept.schema),
+                           (g.bytes for g in last))
         try:
-            made = self._write(cache, merge_slices(rows, caching_stage(kept.stage, cache.columns)))
+            stage = caching_stage(kept.stage, cache.columns)
+            made = self._write(cache, self._merged(merge_slices(rows, stage), stage))
         except PySparkException:  # a sum on the way may not fit its type though the total does: the worker can add it
             made = self._write(cache, rows)
         done = commit_merged(self.catalog, cache, made, last)
@@ -291,9 +372,11 @@ class SliceReader:
                 raise RunError(f"file {file.path} of source '{source}' changed while it was read: run again when it is "
                                "complete.")
 
-    def _discard(self, generation: str) -> None:
-        remove(self._folder / generation)
-        forget_generation(self.catalog, [generation])
+    def _discard(self, *generations: str) -> None:
+        """Remove those of some generations that do not count."""
+        for name in (gone := unfinished_generations(self.catalog, generations)):
+            remove(self._folder / name)
+        forget_generation(self.catalog, gone)
 
 
 def in_one_task(rows: DataFrame, sizes: Iterable[int]) -> DataFrame:

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ STRICTLY = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "merge
             "datetimeRebaseMode": "CORRECTED", "recursiveFileLookup": "false"}
 
 # Slices lie by time in groups of so many, so that who asks for a span of time reads few others.
-SMALL_GROUPS = {"parquet.block.row.count.limit": "50000"}
+GROUP_SLICES = 50_000
+SMALL_GROUPS = {"parquet.block.row.count.limit": str(GROUP_SLICES)}
 SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 GENERATION = re.compile(r"[0-9a-f]{32}")
 
@@ -79,7 +81,12 @@ def write_slices(spark: SparkSession, rows: DataFrame, folder: Path) -> None:
     counted = rows.observe(watch, F.count(F.lit(1)).alias("rows"))
     with temporary_settings(spark, EXACT):
         counted.sortWithinPartitions(SLICE).write.options(**SMALL_GROUPS).parquet(str(folder))
-    sent, there = int(watch.get["rows"]), sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+    require_written(folder, int(watch.get["rows"]))
+
+
+def require_written(folder: Path, sent: int) -> None:
+    """Raise where not all slices that were written to a folder can be read here."""
+    there = sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
     if sent != there:
         raise RunError(f"Spark wrote {sent:,} slices to the store, and {there:,} are in '{folder}': the store must lie "
                        "where all of Spark's machines read and write the same files.")
@@ -91,8 +98,9 @@ def starts_in(folder: Path) -> Spans:
     return spans_over(np.unique(np.concatenate(found)).tolist())
 
 
+@lru_cache(1024)
 def schema_of(folder: Path) -> StructType:
-    """The columns of a generation, as Spark wrote them."""
+    """The columns of a generation, as Spark wrote them; it never changes under its name."""
     metadata = pq.read_metadata(next(folder.rglob("*.parquet"))).metadata
     return StructType.fromJson(json.loads(metadata[SCHEMA]))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from weft.catalog.slice_caches import File
 from weft.catalog.store import Store
@@ -27,6 +27,11 @@ class Snapshot:
     origin: Files
     frame: DataFrame
     files: Mapping[str, File]
+
+    @cached_property
+    def schema(self) -> str:
+        """The columns in JSON."""
+        return self.frame.schema.json()
 
     def rows_of(self, files: Collection[File]) -> DataFrame:
         """The rows of some of its files; Spark opens no other."""
@@ -51,6 +56,14 @@ def refuse_counting(queries: Iterable[Query]) -> None:
                        "ones may renumber those that are kept. Leave such queries out, or run without incremental.")
 
 
+def refuse_joins(queries: Iterable[Query]) -> None:
+    """Raise where a query joins sources: a new row may meet rows of any time before it."""
+    names = [query.name for query in queries if query.join]
+    if names:
+        raise RunError(f"an incremental run cannot answer {', '.join(names)}: a join is made anew of all rows of its "
+                       "sources, and nobody keeps it. Leave such queries out, or run without incremental.")
+
+
 def require_files(names: Iterable[str], files: Mapping[str, Files], store: Path) -> None:
     """Raise where nobody could tell which rows of a source are new, or where kept slices would be read as its rows."""
     store = store.absolute()
@@ -68,12 +81,13 @@ def read_as_rows(store: Path, source: Path) -> bool:
     return store.is_relative_to(source) and not any(p[0] in "._" for p in store.relative_to(source).parts)
 
 
-def snapshot_of(spark: SparkSession, name: str, origin: Files, schema: StructType) -> Snapshot:
-    """The source as it is now. Files are looked at before Spark lists them, so that one that grows is found out."""
-    paths = origin.read(spark, schema).inputFiles()
+def snapshot_of(spark: SparkSession, name: str, origin: Files, before: DataFrame) -> Snapshot:
+    """The source as it is now; `before` lists it as it was a moment ago. Files are looked at before Spark lists them,
+    so that one that grows is found out."""
+    paths = before.inputFiles()
     for _ in range(TRIES):
         files = listed_files(paths)
-        fresh = origin.read(spark, schema)
+        fresh = origin.read(spark, before.schema)
         paths = fresh.inputFiles()
         if set(paths) == set(files):
             return Snapshot(origin, fresh, files)

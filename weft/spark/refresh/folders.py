@@ -6,33 +6,41 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 
-from pyarrow import fs
-
 from weft.errors import RunError
 from weft.final.outputs.files import FileFormat, write_empty_file
-from weft.io.files import write_json
+from weft.model.stages import AnswerStage
 from weft.spark.refresh.kept_answers import KeptAnswers, folder_facts
 from weft.spark.refresh.updates import Update
-from weft.spark.write.owned import MARK, read_mark
+from weft.spark.write.owned import MARK
+from weft.spark.write.spares import Spares, folder_files
 from weft.spark.write.worker_jobs import output_schema
 
 
 def remove_others(folder: str, names: Iterable[str]) -> None:
     """Remove what attempts that failed have left in a folder of new files."""
-    for name in set(os.listdir(folder)) - set(names) if os.path.isdir(folder) else ():
+    for name in set(os.listdir(folder)) - {MARK, *names} if os.path.isdir(folder) else ():
         os.remove(f"{folder}/{name}")
 
 
-def gather_files(update: Update, place: str, folder: str, new: Sequence[str]) -> bool:
-    """Put all files of a query that are not new beside those that are; False where its rows stay just as they are."""
+def is_changed(update: Update, new: Sequence[str]) -> bool:
+    """Whether a query's folder changes, by the new files there are; else its rows stay just as they are."""
     before = update.before
     replaced = before is not None and len(update.unchanged) < sum(map(len, before.buckets.values()))
-    if not update.anew and not new and not replaced:
-        return False
+    return bool(update.anew or new or replaced)
+
+
+def link_unchanged(update: Update, place: str, folder: str, spares: Spares) -> None:
+    """Put all files of a query that stay as they are into its next folder, beside those that are new; its spare folder
+    has most of them already."""
+    there = spares.take(update.name, folder)
     os.makedirs(folder, exist_ok=True)
+    wanted = folder_files(place) if update.unchanged else {}
+    linked = {name for name in update.unchanged if name in there and there[name] == wanted.get(name)}
+    for name in there.keys() - linked:
+        os.remove(f"{folder}/{name}")
     for name in update.unchanged:
-        link_file(f"{place}/{name}", f"{folder}/{name}")
-    return True
+        if name not in linked:
+            link_file(f"{place}/{name}", f"{folder}/{name}")
 
 
 def link_file(path: str, target: str) -> None:
@@ -40,27 +48,27 @@ def link_file(path: str, target: str) -> None:
     try:
         os.link(path, target, follow_symlinks=False)
     except FileNotFoundError as error:
-        raise RunError(f"'{path}' has gone while its query was brought up to date: run again.") from error
+        raise gone_error(path) from error
     except OSError:
         shutil.copy2(path, target)
 
 
-def hold_columns(update: Update, folder: str, format: FileFormat, stage: object) -> None:
-    """See that a folder without rows has a file that holds the columns."""
-    if not os.listdir(folder):
-        write_empty_file(format, update.name, output_schema(stage))  # type: ignore[arg-type]
+def gone_error(path: str) -> RunError:
+    """What is said where a file that stays is removed by somebody else."""
+    return RunError(f"'{path}' has gone while its query was brought up to date: run again.")
 
 
-def describe(update: Update, folder: str, run: str) -> KeptAnswers:
-    """What a gathered folder holds."""
-    return update.after(run, folder_facts(folder, sorted(os.listdir(folder))))
+def describe(update: Update, folder: str, run: str, format: FileFormat, stage: AnswerStage) -> KeptAnswers:
+    """What a gathered folder holds; where that is no rows, a file with the columns. Raises where a file that stays is
+    not in it any more: somebody may have removed spare folders while this one was taken from among them."""
+    gone = sorted({*update.unchanged} - {*result_names(folder)})
+    if gone:
+        raise gone_error(f"{folder}/{gone[0]}")
+    if not result_names(folder):
+        write_empty_file(format, update.name, output_schema(stage))
+    return update.after(run, folder_facts(folder, result_names(folder)))
 
 
-def put_down_version(files: fs.FileSystem, update: Update, place: str) -> None:
-    """Say in a query's mark that its rows, which stay, are those of the slices as they are now."""
-    before, mark = update.before, read_mark(files, place)
-    cache = update.slices.cache
-    known = before is not None and before.epoch == cache.epoch and before.version >= cache.version
-    if before is None or known or mark.get("run") != before.run:
-        return
-    write_json(files, f"{place}/{MARK}", {**mark, "kept": update.after(before.run, before.files).to_dict()})
+def result_names(folder: str) -> list[str]:
+    """The files in a folder, without a mark."""
+    return sorted(set(os.listdir(folder)) - {MARK})

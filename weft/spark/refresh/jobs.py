@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -35,8 +35,10 @@ from weft.spark.write.worker_jobs import REPORT_COLUMNS, WorkerJob, make_job
 
 # A worker reads at most about so many values of slices by itself; more are Spark's to share out.
 FEW_VALUES = 20_000_000
-# A worker makes the rows of about so many queries of a tree by itself; others make those of the rest.
-QUERIES_A_JOB = 48
+# A worker makes the rows of at least so many queries of a tree by itself; others make those of the rest.
+QUERIES_A_JOB = 24
+# Writing a file takes a worker as long as folding about so many slices.
+SLICES_A_FILE = 20_000
 # Types that come back from Parquet by Arrow as Spark itself sends them.
 ALIKE = (T.BooleanType, T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.FloatType, T.DoubleType, T.StringType,
          T.BinaryType, T.DateType, T.TimestampType, T.TimestampNTZType, T.DecimalType)
@@ -69,7 +71,17 @@ class BucketJob:
         kinds = {field.name: field.dataType for field in self.kept.schema}
         if not all(is_alike(kinds[name]) for name in self.columns):
             return False
-        return values_within(self.kept, set(self.columns), self.spans) <= FEW_VALUES
+        return self.values <= FEW_VALUES
+
+    @cached_property
+    def values(self) -> int:
+        """How many values of slices are read."""
+        return values_within(self.kept, set(self.columns), self.spans)
+
+    @property
+    def size(self) -> int:
+        """How much there is to do, as slices that are folded."""
+        return len(self.buckets) * (SLICES_A_FILE + self.values // len(self.columns))
 
     def from_files(self, target: FileFormat) -> SliceFilesJob:
         """The job for a worker that reads the store's files."""
@@ -103,24 +115,25 @@ def within(slices: DataFrame, spans: Spans | None) -> DataFrame:
 
 
 def plan_bucket_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart], projections: Mapping[str, Projection],
-                     updates: Sequence[Update]) -> list[BucketJob]:
-    """A job for each tree of which some queries need rows; those that are made anew apart from those that are not."""
-    found = []
+                     updates: Sequence[Update], cores: int) -> list[BucketJob]:
+    """A job for each tree of which some queries need rows, or some of them where its queries are more than a core's
+    part of all; those that are made anew apart from those that are not."""
+    found, most = [], max(QUERIES_A_JOB, -(-sum(not update.is_idle for update in updates) // cores))
     for tree in graph.of(FinalStage):
         ids = {node.id for node in graph.answers(tree.id)}
         for anew in (False, True):
             mine = [u for u in updates if u.id in ids and bool(u.anew) == anew and not u.is_idle]
-            groups = [mine] if anew else shares(mine)
+            groups = [mine] if anew else shares(mine, most)
             found += [bucket_job(parts, projections, group) for group in groups if group]
-    return sorted(found, key=lambda job: -len(job.buckets))  # those that take longest begin first
+    return found
 
 
-def shares(updates: Sequence[Update]) -> list[list[Update]]:
-    """Updates by answer stage, in shares that workers make side by side."""
+def shares(updates: Sequence[Update], most: int) -> list[list[Update]]:
+    """Updates by answer stage, in shares of at most so many queries that workers make side by side."""
     found: list[list[Update]] = []
     for id in dict.fromkeys(update.id for update in updates):
         mine = [update for update in updates if update.id == id]
-        if not found or len(found[-1]) + len(mine) > QUERIES_A_JOB:
+        if not found or len(found[-1]) + len(mine) > most:
             found.append([])
         found[-1] += mine
     return found
@@ -140,13 +153,26 @@ def narrowed(parts: Mapping[str, AnswerPart], updates: Sequence[Update]) -> Iter
         yield id, replace(parts[id], stage=replace(parts[id].stage, queries=asked))
 
 
-def run_from_files(spark: SparkSession, jobs: Sequence[SliceFilesJob]) -> list[list[Row]]:
-    """Run jobs in workers, each by one of them, in one Spark job; what each says."""
+def run_from_files(spark: SparkSession, jobs: Sequence[SliceFilesJob], sizes: Sequence[int],
+                   cores: int) -> list[list[Row]]:
+    """Run jobs of some sizes in workers, in one Spark job of a task for each core; what each job says. Every task is
+    sent all jobs, so more tasks would take longer to unpack them than they save."""
+    loads = share_out(sizes, cores)
+
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
+            for number in (number for load in batch.column(0).to_pylist() for number in loads[load]):
                 told = jobs[number].run()
                 yield told.append_column("job", pa.array([number] * told.num_rows, pa.int64()))
 
-    rows = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(work, f"{REPORT_COLUMNS}, job bigint").collect()
+    rows = spark.range(0, len(loads), 1, len(loads)).mapInArrow(work, f"{REPORT_COLUMNS}, job bigint").collect()
     return [[row for row in rows if row["job"] == number] for number in range(len(jobs))]
+
+
+def share_out(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """The numbers of pieces of work in at most so many loads of about the same size: the largest first, each to the
+    smallest load."""
+    loads: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
+    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+        min(loads, key=lambda load: (sum(sizes[i] for i in load), len(load))).append(number)
+    return loads

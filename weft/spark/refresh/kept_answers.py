@@ -5,51 +5,54 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import Any
 
 from pyarrow import fs
 
 from weft.catalog.slice_caches import SliceCache
+from weft.final.outputs.buckets import Bucket
 from weft.final.outputs.files import bucket_of_file
 from weft.model.graph import digest
 from weft.model.stages import AnswerStage, AskedQuery, PartialStage
 from weft.spark.incremental.kept_slices import KeptSlices
 from weft.spark.write.owned import read_mark
 
-FORMAT = 1  # raise it when the same query comes to give other rows, so that kept ones are made anew
-# A query with more buckets than this gets longer ones: too many files make readers slow.
-MOST_BUCKETS = 128
+FORMAT = 2  # raise it when the same query comes to give other rows, so that kept ones are made anew
+# The rows of a query with more buckets than this are made anew in longer ones: each is a file to look at in every run,
+# and to open for readers.
+MOST_BUCKETS = 32
 
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """The rows of a query that lie in its folder: what they mean, by which version of its slices, how long a bucket is,
-    and the size and time of each file. `run` is the run that wrote the folder."""
+    """The rows of a query that lie in its folder: what they mean, by which version of its slices, the unit that its
+    buckets are counted in, and the size and time of each file. `run` is the run that wrote the folder."""
 
     run: str
     meaning: str
     epoch: str
     version: int
-    length: int
+    unit: int
     files: Mapping[str, tuple[int, int]]
 
     def to_dict(self) -> dict[str, Any]:
         """What the mark keeps."""
-        return {"meaning": self.meaning, "epoch": self.epoch, "version": self.version, "length": self.length,
+        return {"meaning": self.meaning, "epoch": self.epoch, "version": self.version, "unit": self.unit,
                 "files": {name: list(facts) for name, facts in self.files.items()}}
 
     def is_ahead(self, cache: SliceCache) -> bool:
         """Whether another run, which saw more files than this one, was here meanwhile: its rows stay."""
         return self.epoch == cache.epoch and self.version > cache.version
 
-    @property
-    def buckets(self) -> dict[int, list[str]]:
+    @cached_property
+    def buckets(self) -> dict[Bucket, list[str]]:
         """The files of each bucket."""
-        found: dict[int, list[str]] = {}
+        found: dict[Bucket, list[str]] = {}
         for name in self.files:
-            number = bucket_of_file(name)
-            if number is not None:
-                found.setdefault(number, []).append(name)
+            bucket = bucket_of_file(name)
+            if bucket is not None:
+                found.setdefault(bucket, []).append(name)
         return found
 
 
@@ -59,8 +62,9 @@ def read_answers(files: fs.FileSystem, folder: str) -> KeptAnswers | None:
     try:
         kept = mark["kept"]
         facts = {name: (int(size), int(modified)) for name, (size, modified) in kept["files"].items()}
-        return KeptAnswers(str(mark["run"]), str(kept["meaning"]), str(kept["epoch"]), int(kept["version"]),
-                           int(kept["length"]), facts)
+        unit = int(kept["unit"] if "unit" in kept else kept["length"])  # older versions had buckets of one length
+        return KeptAnswers(str(mark["run"]), str(kept["meaning"]), str(kept["epoch"]), int(kept["version"]), unit,
+                           facts)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -94,10 +98,14 @@ def folder_facts(folder: str, names: Iterable[str]) -> dict[str, tuple[int, int]
     return {name: (facts.st_size, facts.st_mtime_ns) for name, facts in found.items()}
 
 
-def answers_meaning(slices: KeptSlices, stage: AnswerStage, partial: PartialStage, asked: AskedQuery,
-                    written: Iterable[Any]) -> str:
-    """A digest of all that decides the rows of a query: slices, window, predicate, projection, how it is written."""
+def stage_meaning(slices: KeptSlices, stage: AnswerStage, written: Iterable[Any]) -> str:
+    """A digest of all that decides the rows of an answer stage's queries alike: slices, projection, how it is written.
+    """
     components = [(c.monoid.name, c.columns, c.type, c.fields, c.parameters) for c in stage.components]
     outputs = [astuple(output) for output in stage.outputs]
-    return digest(FORMAT, slices.meaning, astuple(asked.window), partial.predicates[asked.predicate], stage.calls,
-                  components, stage.having, outputs, stage.window, list(written))
+    return digest(FORMAT, slices.meaning, stage.calls, components, stage.having, outputs, stage.window, list(written))
+
+
+def answers_meaning(stage: str, partial: PartialStage, asked: AskedQuery) -> str:
+    """A digest of all that decides the rows of a query: its stage's meaning, its window and predicate."""
+    return digest(stage, astuple(asked.window), partial.predicates[asked.predicate])

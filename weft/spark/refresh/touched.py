@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -76,15 +77,21 @@ def passing(table: pa.Table, stage: PartialStage, final: FinalStage, predicate: 
     return table[cached_name(sql)].to_numpy() > 0
 
 
-def history_of(kept: KeptSlices) -> int:
-    """How long a time the slices cover, by what Parquet says of their files."""
+def history_of(kept: KeptSlices) -> tuple[int, int] | None:
+    """When the first and the last slice start, by what Parquet says of their files; None where there is none."""
     ends = [ends for folder in kept.folders for path in folder.rglob("*.parquet") if (ends := file_span(path))]
-    return max((high for _, high in ends), default=0) - min((low for low, _ in ends), default=0)
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+
+
+@lru_cache(4096)
+def slice_metadata(path: Path) -> pq.FileMetaData:
+    """What Parquet says of a file of slices, which never changes under its name."""
+    return pq.read_metadata(path)
 
 
 def file_span(path: Path) -> tuple[int, int] | None:
     """The first and last start of the slices in a file, None where it has none."""
-    metadata = pq.read_metadata(path)
+    metadata = slice_metadata(path)
     at = [metadata.schema.column(i).path for i in range(metadata.num_columns)].index(SLICE)
     groups = [metadata.row_group(i).column(at).statistics for i in range(metadata.num_row_groups)
               if metadata.row_group(i).num_rows]
@@ -101,7 +108,7 @@ def values_within(kept: KeptSlices, columns: Collection[str], spans: Spans | Non
 
 def values_of(path: Path, columns: Collection[str], spans: Spans | None) -> int:
     """How many values of some columns lie in the row groups of a file that reach into spans, or in all."""
-    metadata, count = pq.read_metadata(path), 0
+    metadata, count = slice_metadata(path), 0
     leaves = [metadata.schema.column(i).path.split(".")[0] for i in range(metadata.num_columns)]
     at, read = leaves.index(SLICE), [i for i, name in enumerate(leaves) if name in columns]
     for group in map(metadata.row_group, range(metadata.num_row_groups)):

@@ -40,8 +40,8 @@ def package_zip(path: str | PathLike[str] = "weft.zip") -> str:
     return str(path)
 
 
-def pickle_function(function: Callable[..., Any]) -> bytes:
-    """The function as bytes, as Spark itself would send it."""
+def pickle_function(function: Any) -> bytes:
+    """The function, or a value with functions in it, as bytes, as Spark itself would send it."""
     from pyspark import cloudpickle
 
     return cloudpickle.dumps(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,14 @@ def require_workers(spark: SparkSession) -> None:
 def is_local(spark: SparkSession) -> bool:
     """Whether the workers run on this machine, from this very process."""
     return not is_connect(spark) and re.fullmatch(r"local(\[[^]]*\])?", str(spark.conf.get("spark.master"))) is not None
+
+
+def count_cores(master: str) -> int:
+    """How many tasks a local session runs at once, by what it is told: `local`, `local[4]`, `local[*]`."""
+    found = re.fullmatch(r"local\[(\d+|\*)(?:,.*)?\]", master)
+    if found is None:
+        return 1
+    return (os.cpu_count() or 1) if found[1] == "*" else max(int(found[1]), 1)
 
 
 def choose_python(spark: SparkSession) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from weft.aggregates.weighted import WEIGHT
 from weft.model.marks import Scale
 from weft.model.stages import DeriveStage, PartialStage
 from weft.slicing import slice_start
@@ -15,6 +16,8 @@ from weft.spark.stages.number_rows import NUMBER, number_rows
 SLICE = "slice"
 # Not deterministic for Spark's optimizer, which pushes no filter below it.
 NOTHING = "IF(spark_partition_id() < 0, 1L, 0L)"
+# The name of what is observed of drop boxes.
+SHED = "shed"
 # These stand beside the source's own columns.
 MARK, VALUE, PLACE, PASSES = "__weft_mark_{}", "__weft_value_{}", "__weft_place_{}", "__weft_passes"
 
@@ -53,8 +56,11 @@ def filter_rows(rows: DataFrame, stage: PartialStage) -> DataFrame:
 def passing_above(rows: DataFrame, stage: PartialStage, besides: Sequence[str] = ()) -> DataFrame:
     """The rows of a stream that pass some predicate of the stage or one of those `besides`, marked if it has marks.
 
-    Spark pushes a filter below the watermark, which would then follow only the rows that some query asks for.
+    Spark pushes a filter below the watermark, which would then follow only the rows that some query asks for, or that a
+    drop box keeps.
     """
+    if WEIGHT in rows.columns:
+        rows = kept_above(observe_dropped(rows), any_of((f"{WEIGHT} > 0", *besides)))
     if stage.marks:
         return mark_rows(rows, stage, besides)
     return rows if None in stage.predicates else kept_above(rows, any_of((*stage.predicates, *besides)))
@@ -63,7 +69,12 @@ def passing_above(rows: DataFrame, stage: PartialStage, besides: Sequence[str] =
 def kept_above(rows: DataFrame, test: str) -> DataFrame:
     """The rows that pass a test, which Spark evaluates here and nowhere below."""
     told = rows.select("*", F.expr(f"IF({test}, 1L, 0L) | {NOTHING}").alias(PASSES))
-    return told.where(f"{PASSES} <> 0")
+    return told.where(f"{PASSES} <> 0").drop(PASSES)
+
+
+def observe_dropped(rows: DataFrame) -> DataFrame:
+    """The rows of a stream, with the number of those that a drop box drops in the progress of every trigger."""
+    return rows.observe(SHED, F.expr(f"count_if({WEIGHT} = 0)").alias("dropped"))
 
 
 def any_of(predicates: Iterable[str | None]) -> str:

@@ -9,33 +9,41 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from weft.spark.stream.failures import short_interruptions
 from weft.spark.stream.flow import ExpectedPart
 from weft.spark.stream.outputs import TriggerReport, read_report
-from weft.spark.stream.sinks import DeadLetterSink, Delivered, StreamSink
+from weft.spark.stream.scan_plans import Deliveries
+from weft.spark.stream.sinks import DeadLetterSink, Delivered, StreamSink, number_trigger
 from weft.spark.stream.state import DEAD_PART, PART
 
 
-def deliver(expected: tuple[ExpectedPart, ...], target: StreamSink, dead: DeadLetterSink,
-            suspect: bool = False, made: frozenset[str] = frozenset()) -> Callable[[DataFrame, int], None]:
-    """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise, and of
-    the parts `made` workers make the output rows."""
+def deliver(deliveries: Deliveries, target: StreamSink, dead: DeadLetterSink,
+            suspect: bool = False) -> Callable[[DataFrame, int], None]:
+    """What Spark calls with the answers of each trigger; in a `suspect` source broken records are no surprise."""
 
     def take(batch: DataFrame, number: int) -> None:
-        if made:
-            deliver_made(batch, number, expected, target, dead)
-            return
-        if not target.facts.observable:
-            deliver_all(batch, number, expected, target, dead)
-            return
-        with cached_batch(batch, len(expected) > 1 or suspect):
-            found = Observation()
-            lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
-            watched = batch.observe(found, lost)
-            target(tuple(part.arrived(watched) for part in expected), number)
-            if found.get["dead"]:
-                dead(batch, number)
+        with short_interruptions(), deliveries(number) as now:
+            number = number_trigger(now.version, number)
+            if now.made:
+                deliver_made(batch, number, now.parts, target, dead)
+            elif not target.facts.observable:
+                deliver_all(batch, number, now.parts, target, dead)
+            else:
+                deliver_observed(batch, number, now.parts, target, dead, suspect)
 
     return take
+
+
+def deliver_observed(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], target: StreamSink,
+                     dead: DeadLetterSink, suspect: bool) -> None:
+    """Let a sink have the answers, and look for dead letters only where it has passed by some."""
+    with cached_batch(batch, len(expected) > 1 or suspect):
+        found = Observation()
+        lost = F.expr(f"coalesce(sum(IF({PART} = '{DEAD_PART}', 1, 0)), 0)").alias("dead")
+        watched = batch.observe(found, lost)
+        target(tuple(part.arrived(watched) for part in expected), number)
+        if found.get["dead"]:
+            dead(batch, number)
 
 
 def deliver_all(batch: DataFrame, number: int, expected: tuple[ExpectedPart, ...], target: StreamSink,

@@ -67,10 +67,15 @@ class MetricsListener(StreamingQueryListener):
         self._changed = Condition()
 
     def follow(self, scans: Iterable[WatchedScan]) -> None:
-        """Count these scans too, with the triggers that they have made already."""
+        """Count these scans too, with the triggers that they have made already; where queries of a stream have changed
+        it is called once more."""
         with self._changed:  # until all of them are counted: a newer trigger in between would hide the older ones
             for scan in scans:
                 key, reading = str(scan.query.id), ScanMetrics(scan.name, True, sum_triggers((), scan.queries))
+                if known := self._scans.get(key):  # its queries may have changed, its triggers are counted already
+                    labels = {**known.labels, **scan.labels}  # a trigger from before may be told late
+                    self._scans[key] = replace(known, labels=labels, reading=replace(known.reading, active=True))
+                    continue
                 self._scans[key] = FollowedScan(scan.labels, reading)
                 active = scan.query.isActive  # asked first: a query that has ended makes no further trigger
                 for progress in scan.query.recentProgress:
@@ -85,7 +90,8 @@ class MetricsListener(StreamingQueryListener):
             followed, mark = self._scans.get(key), trigger_order(progress)
             if followed is None or mark <= followed.newest:
                 return
-            figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now)
+            before = followed.reading.last.watermarks if followed.reading.last else {}
+            figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now, before)
             self._scans[key] = FollowedScan(followed.labels, add_trigger(followed.reading, figures, now), mark)
             if self._observe:  # within the lock, so that observers see the triggers of a scan in their order
                 self._observe(figures)

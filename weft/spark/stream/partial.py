@@ -34,6 +34,7 @@ from weft.spark.stream.buckets import (
     BucketPlan,
     select_columns,
 )
+from weft.spark.stream.worker_plans import WorkerPlans
 
 END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
@@ -47,9 +48,12 @@ def is_cut_in_workers(stage: PartialStage) -> bool:
     return has_lifts(stage) and len(lifts) <= MOST_LIFTED
 
 
-def rows_as_slices(rows: DataFrame, stage: PartialStage, delay: int) -> DataFrame:
-    """Each validated row as a slice of its own: keys, `slice`, marks, columns, what is in these, `v0 …`, and LETTER."""
-    marked = passing_above(rows.withWatermark(TIME, f"{delay} milliseconds"), stage, [f"{LETTER} IS NOT NULL"])
+def rows_as_slices(rows: DataFrame, stage: PartialStage) -> DataFrame:
+    """Each validated row as a slice of its own: keys, `slice`, marks, columns, what is in these, `v0 …`, and LETTER.
+
+    The watermark follows the rows' TIME already.
+    """
+    marked = passing_above(rows, stage, [f"{LETTER} IS NOT NULL"])
     keys = [F.expr(normalize_key(sql, kind)).alias(name)
             for name, sql, kind in zip(stage.key_names, stage.keys, stage.key_types, strict=True)]
     start = F.expr(slice_start(f"unix_micros({TIME})", stage.progressions)).alias(SLICE)
@@ -70,14 +74,13 @@ def worker_columns(stage: PartialStage) -> dict[str, str]:
     return {sql: f"v{i}" for i, sql in enumerate(different)}
 
 
-def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, plans: Sequence[BucketPlan],
-                   ansi: bool) -> DataFrame:
+def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, plans: WorkerPlans, ansi: bool) -> DataFrame:
     """The slices that rows of a trigger make, packed by bucket and end; Spark leaves those out that end too early."""
     head, names = (*stage.key_names, SLICE, *stage.mark_names), worker_columns(stage)
     form = SliceForm(len(stage.keys), stage.marks, stage.progressions, find_merges(stage), ansi,
                      (*head, *(column.name for column in stage.columns)))
     places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
-    cutter = prepare_callback(rows.sparkSession, PartialAggregator(tuple(plans), form, places))
+    cutter = prepare_callback(rows.sparkSession, PartialAggregator(plans.without_outputs(), form, places))
     made = rows.select(*head, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})
@@ -89,12 +92,15 @@ class PartialAggregator:
     """Makes slices of the rows of a partition, which are slices of a form, or letters. `places` name the column that
     holds each value, None where it is one, and say whether it counts."""
 
-    plans: tuple[BucketPlan, ...]
+    plans: WorkerPlans
     form: SliceForm
     places: tuple[tuple[str | None, bool], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, an end, and the slices that have both as bytes; letters have a bucket for themselves."""
+        plan = self.plans.current()
+        if called := plan.due():
+            yield call_buckets(called)
         for held in hold_batches(batches, MOST_BYTES):
             rows = pa.Table.from_batches(held)
             letters = rows.column(LETTER)
@@ -103,7 +109,7 @@ class PartialAggregator:
                 rows = rows.filter(letters.is_null())
             if rows.num_rows:
                 slices = merge_equal_starts(self.form, self.spread(rows))
-                yield from (pack_slices(slices, self.form.ends(slices), each) for each in self.plans)
+                yield from (pack_slices(slices, self.form.ends(slices), each) for each in plan.plans)
 
     def spread(self, rows: pa.Table) -> pa.Table:
         """The rows with a column for each value; a sum of -0.0 alone is 0.0, as it is in Spark."""
@@ -114,6 +120,13 @@ class PartialAggregator:
             values[i] = pc.add(values[i], 0.0)
         head = self.form.names[: self.form.head]
         return pa.table([*(rows.column(name) for name in head), *values], names=list(self.form.names))
+
+
+def call_buckets(buckets: Sequence[int]) -> pa.RecordBatch:
+    """A row without slices and without an end, so that it is never late, for each bucket."""
+    size = len(buckets)
+    return pa.record_batch([pa.array(buckets, pa.int32()), pa.nulls(size, pa.int64()),
+                            pa.array([b""] * size, pa.binary())], names=[BUCKET, END, SLICES])
 
 
 def count_present(column: pa.ChunkedArray) -> pa.ChunkedArray:

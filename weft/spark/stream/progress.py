@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 from weft.cost.shedding.triggers import TriggerLoad, measure_triggers
@@ -16,11 +17,18 @@ Labels = Mapping[str, tuple[str, ...]]
 MINUTE = 60.0
 # Spark's watermark before it has seen a row.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What Spark calls its join of streams, and how the names of what is observed of a stream that is joined begin.
+JOIN_OPERATOR, SOURCE_PREFIX = "symmetricHashJoin", "weft source "
+NOTHING: Mapping[str, datetime] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class TriggerMetrics:
-    """One trigger of one scan; `answers` holds the queries that got some, `at` is when the trigger began."""
+    """One trigger of one scan; `answers` holds the queries that got some, `at` is when the trigger began.
+
+    Where the scan reads a join, `join_rows` are the rows that it holds, and `watermarks` has that of each stream: Spark
+    takes the least of them.
+    """
 
     scan: str
     at: datetime
@@ -36,15 +44,26 @@ class TriggerMetrics:
     state_bytes: int = 0
     late: int = 0
     dead: int = 0
+    join_rows: int = 0
+    watermarks: Mapping[str, datetime] = field(default_factory=dict)
+    shed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The figures for machines, always with the same keys."""
-        times = {"at": format_time(self.at), "watermark": format_time(self.watermark)}
+        times = {"at": format_time(self.at), "watermark": format_time(self.watermark),
+                 "watermarks": {name: format_time(when) for name, when in self.watermarks.items()}}
         return {**{name: getattr(self, name) for name in KEYS}, **times, "answers": dict(self.answers)}
+
+    @property
+    def slowest(self) -> str | None:
+        """The source of a join whose watermark holds back the others, if one does."""
+        late = min(self.watermarks, key=lambda name: self.watermarks[name], default=None)
+        behind = late is not None and self.watermarks[late] < max(self.watermarks.values())
+        return late if behind else None
 
 
 KEYS = ("scan", "batch", "at", "rows", "rows_per_second", "answers", "answers_per_second", "watermark", "lag_seconds",
-        "trigger_seconds", "state_rows", "state_bytes", "late", "dead")
+        "trigger_seconds", "state_rows", "state_bytes", "late", "dead", "join_rows", "watermarks", "shed")
 
 
 @dataclass(frozen=True)
@@ -56,17 +75,18 @@ class Totals:
     answers: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     dead: int = 0
+    shed: int = 0
 
     def __add__(self, other: Totals) -> Totals:
         answers = Counter(self.answers)
         answers.update(other.answers)
         return Totals(self.triggers + other.triggers, self.rows + other.rows, dict(answers), self.late + other.late,
-                      self.dead + other.dead)
+                      self.dead + other.dead, self.shed + other.shed)
 
     def to_dict(self) -> dict[str, Any]:
         """The totals for machines."""
         return {"triggers": self.triggers, "rows": self.rows, "answers": dict(self.answers), "late": self.late,
-                "dead": self.dead}
+                "dead": self.dead, "shed": self.shed}
 
 
 @dataclass(frozen=True)
@@ -88,8 +108,10 @@ class Rates:
     answers: Mapping[str, float] = field(default_factory=dict)
 
 
-def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime) -> TriggerMetrics:
-    """The figures of a trigger from Spark's progress, of which every field may be missing."""
+def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime,
+                    before: Mapping[str, datetime] = NOTHING) -> TriggerMetrics:
+    """The figures of a trigger from Spark's progress, of which every field may be missing; `before` are the watermarks
+    of its sources after the trigger before it."""
     observed, state = get_table(progress, "observedMetrics"), get_tables(progress, "stateOperators")
     seconds = to_number(get_table(progress, "durationMs").get("triggerExecution")) / 1000
     own = get_table(observed, "weft")
@@ -111,7 +133,22 @@ def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now:
         sum(to_count(one.get("memoryUsedBytes")) for one in state),
         sum(to_count(one.get("numRowsDroppedByWatermark")) for one in state) + to_count(own.get("late")),
         to_count(own.get("dead")),
+        sum(to_count(one.get("numRowsTotal")) for one in state if one.get("operatorName") == JOIN_OPERATOR),
+        source_watermarks(observed, before),
+        to_count(get_table(observed, "shed").get("dropped")),
     )
+
+
+def source_watermarks(observed: Mapping[str, Any], before: Mapping[str, datetime]) -> dict[str, datetime]:
+    """How far each stream of a join has come: its latest row, less what rows may be late; never back."""
+    found = dict(before)
+    for name, values in observed.items():
+        source = name.removeprefix(SOURCE_PREFIX)
+        latest = values.get("latest") if isinstance(values, Mapping) and source != name else None
+        if isinstance(latest, int):
+            reached = EPOCH + timedelta(milliseconds=latest - to_number(values.get("delay")))
+            found[source] = max(reached, found.get(source, reached))
+    return found
 
 
 def count_answers(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
@@ -129,7 +166,7 @@ def sum_triggers(figures: Iterable[TriggerMetrics], queries: Iterable[str] = ())
     for one in taken:
         answers.update(one.answers)
     return Totals(len(taken), sum(f.rows for f in taken), dict(answers), sum(f.late for f in taken),
-                  sum(f.dead for f in taken))
+                  sum(f.dead for f in taken), sum(f.shed for f in taken))
 
 
 def last_minute(figures: Iterable[TriggerMetrics], now: datetime) -> tuple[TriggerMetrics, ...]:

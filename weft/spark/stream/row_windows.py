@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,6 +33,7 @@ from weft.spark.stream.buckets import (
     BUCKET,
     MOST_BYTES,
     PACKED,
+    KeptBuckets,
     bucket_column,
     pack_bucket,
     split_by_bucket,
@@ -80,7 +81,7 @@ class ExpectedCountedPart(ExpectedPart):
 
 
 def build_row_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_skew: int | None,
-                   buckets: Mapping[str, Sequence[int]], ansi: bool) -> Flow:
+                   kept: KeptBuckets, ansi: bool) -> Flow:
     """A scan whose windows count rows over a streaming source whose rows may be `delay` milliseconds late."""
     stage = scan.root.stage
     wrong = find_faults(source.columns, event_time_sql(stage), max_clock_skew)
@@ -88,7 +89,7 @@ def build_row_flow(scan: StageGraph, source: DataFrame, delay: int, max_clock_sk
     schema = StructType([*rows.schema.fields, *(StructField(name, LongType(), False) for name in (FIRST, LOW, FRESH))])
     timed = rows.withColumn(TIME, F.expr(event_time_sql(stage))).withWatermark(TIME, f"{delay} milliseconds")
     parts = expected_row_parts(scan, schema)
-    found = bucket_rows(kept_above(timed, only_predicate(stage)), rows.columns, stage, buckets[scan.root.id])
+    found = bucket_rows(kept_above(timed, only_predicate(stage)), rows.columns, stage, kept.buckets[scan.root.id])
     return observe_flow(add_dead_letters(apply_processor(found, partial(RowCountHandler, make_count_plan(parts))),
                                          source, wrong), source, parts)
 

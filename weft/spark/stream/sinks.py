@@ -28,6 +28,8 @@ from weft.spark.write.write import concurrent_writers, file_writer
 
 # Where Spark writes, below the folder that a trigger is staged in.
 SPARK = "spark"
+# So many triggers a scan may run under one version of a plan.
+TRIGGERS = 1_000_000_000
 
 
 class Delivered(NamedTuple):
@@ -72,7 +74,7 @@ class FileSink:
         self.sink, self.scan, self.identity, self.facts = sink, scan, identity, sink.facts
         self.files, self.root = open_filesystem(str(sink.path))
         self._tried: int | None = None  # the last trigger that this process has begun to write
-        self._complete = False  # whether the queries' folders have their marks and schemas
+        self._complete: frozenset[str] = frozenset()  # the queries whose folders have their marks and schemas
 
     @property
     def staging(self) -> str:
@@ -105,7 +107,8 @@ class FileSink:
 
     def __call__(self, parts: tuple[TriggerPart, ...], number: int, make: Make | None = None) -> None:
         # Who moves the sink away while the stream runs gets a new one, with marks, like the first.
-        anew = not self._complete or not path_exists(self.files, f"{self.root}/{OWNER}")
+        names = frozenset(query_names(parts))
+        anew = not names <= self._complete or not path_exists(self.files, f"{self.root}/{OWNER}")
         self.claim(query_names(parts) if anew else ())
         if self._tried is None or number <= self._tried:
             with self.held():
@@ -122,7 +125,7 @@ class FileSink:
             self.publish(f"{self.root}/{self.staging}", number, done.files)
         if anew:
             self.show_schemas(group_by_schema(parts))
-        self._complete = True
+        self._complete = names
 
     def held(self) -> AbstractContextManager[None]:
         """Within, nobody compacts: what is put into or taken out of a query's folder is not lost with it."""
@@ -205,6 +208,12 @@ class DeadLetterSink:
 def trigger_prefix(number: int) -> str:
     """How the files of a trigger begin."""
     return f"trigger-{number:09d}-"
+
+
+def number_trigger(version: int, number: int) -> int:
+    """The number that sinks know a trigger by, which Spark counts in its scan: above all those of earlier versions of
+    the plan, for a query that comes to a scan may have been answered by another one."""
+    return (version - 1) * TRIGGERS + number
 
 
 def make_stream_sink(sink: AnswerSink, identity: str, scan: str) -> StreamSink:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,8 @@ from weft.final.state.tables import HeldTables
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.package_zip import pickle_by_value, pickle_function
 from weft.spark.stream import processor as shell
-from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES, BucketPlan
+from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES
+from weft.spark.stream.worker_plans import Counted, WorkerPlans
 
 # What the operator sends: answers as bytes with the id of their part, and how many there are by window.
 PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
@@ -36,9 +37,9 @@ Sent = tuple[str, int | None, int | None, int | None]
 HELD = HeldTables()  # of this worker, whichever buckets and streams it works for
 
 
-def fold_buckets(packed: DataFrame, plans: tuple[BucketPlan, ...], outputs: TriggerOutputs) -> DataFrame:
+def fold_buckets(packed: DataFrame, plans: WorkerPlans) -> DataFrame:
     """The answers of every window as the watermark closes it; of some, the output rows are made right there."""
-    return apply_processor(packed, partial(BucketHandler, plans, outputs))
+    return apply_processor(packed, partial(BucketHandler, plans))
 
 
 def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
@@ -51,24 +52,41 @@ def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
 class BucketHandler:
     """Answers windows as slices come and as the watermark rises."""
 
-    def __init__(self, plans: tuple[BucketPlan, ...], outputs: TriggerOutputs, handle: StatefulProcessorHandle,
-                 kept: Any, past: Any):
-        self.outputs, self.handle, self.kept, self.blobs = outputs, handle, kept, StateBlobs(past)
-        self.home = {bucket: each.node for each in plans for bucket in each.buckets}
+    def __init__(self, plans: WorkerPlans, handle: StatefulProcessorHandle, kept: Any, past: Any):
+        self.plan, self.handle, self.kept, self.blobs = plans.current(), handle, kept, StateBlobs(past)
+        self.home = {bucket: each.node for each in self.plan.plans for bucket in each.buckets}
 
     def take(self, bucket: int, rows: Iterator[Any], watermark: int) -> Iterator[Any]:
         """Take new slices and answer."""
-        table = pa.concat_tables(from_bytes(data) for frame in rows for data in frame[SLICES])
-        return dead_letter_frame(table.column(0)) if bucket == LETTERS else self.advance(bucket, table, watermark)
+        tables = [from_bytes(data) for frame in rows for data in frame[SLICES] if data]  # none where it is only called
+        if bucket == LETTERS:
+            return dead_letter_frame(pa.concat_tables(tables).column(0))
+        if bucket not in self.home:
+            return self.retire()
+        return self.advance(bucket, pa.concat_tables(tables) if tables else None, watermark)
+
+    def retire(self) -> Iterator[Any]:
+        """Forget a bucket whose grouping nobody asks for any more."""
+        if (found := self.kept.get()) is not None:
+            self.handle.deleteTimer(found[2])
+        self.blobs.clear()
+        self.kept.clear()
+        return iter(())
 
     def advance(self, bucket: int, new: pa.Table | None, watermark: int, expired: int | None = None) -> Iterator[Any]:
         """Answer up to the watermark and keep what later answers need."""
+        if bucket not in self.home:
+            self.blobs.clear()
+            self.kept.clear()
+            return
         node, found = self.home[bucket], self.kept.get()
         kept = None if found is None else load_memory(*found)
+        if kept is None and new is None:
+            return
         work = Bucket(node, self.blobs, kept, new, watermark * 1000, HELD)
-        yield from answer_frames(answer_parts(work, self.outputs),
+        yield from answer_frames(answer_parts(work, self.plan.outputs),
                                  {part.id: part.final.keys for part in node.parts},
-                                 {part.id for part in node.parts if part.final.predicates})
+                                 {part.id for part in node.parts if part.final.predicates}, self.plan.counters)
         self.remember(work.keep(), kept, watermark, expired)
 
     def remember(self, now: BucketMemory | None, before: BucketMemory | None, watermark: int,
@@ -84,13 +102,13 @@ class BucketHandler:
             return
         if due != old or old == expired:
             self.handle.registerTimer(due)
-        self.kept.update((now.until, now.last, due, pack_pieces(now.waiting, now.marks)))
+        self.kept.update((now.until, now.last, due, pack_pieces(now.waiting, now.marks, now.layout)))
 
 
 def load_memory(until: int, last: int, timer: int, waiting: bytes) -> BucketMemory:
     """What a bucket knew, out of Spark's state."""
-    pieces, marks = unpack_pieces(bytes(waiting))
-    return BucketMemory(until, last, timer, tuple(pieces), marks)
+    pieces, marks, layout = unpack_pieces(bytes(waiting))
+    return BucketMemory(until, last, timer, tuple(pieces), marks, layout)
 
 
 def timer_millis(end: int, watermark: int) -> int:
@@ -133,9 +151,9 @@ def answer_parts(work: Bucket, outputs: TriggerOutputs) -> Iterator[tuple[str, p
 
 
 def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch | MadeRows]], keys: dict[str, int],
-                  numbered: set[str]) -> Iterator[pd.DataFrame]:
+                  numbered: set[str], counters: Mapping[Counted, Counted]) -> Iterator[pd.DataFrame]:
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
-    counts: Counter[tuple[str, int, int]] = Counter()
+    counts: Counter[Counted] = Counter()
     sent: list[Sent] = []
     page = TableBytes()
     for part, found in answers:
@@ -151,12 +169,12 @@ def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch | MadeRows]], keys
         if page.size > FRAME:
             yield to_frame(sent, page)
             sent, page = [], TableBytes()
-    sent += [(part, window, predicate, size) for (part, window, predicate), size in counts.items()]
+    sent += [(*counters.get(at, at), size) for at, size in counts.items()]
     if sent:
         yield to_frame(sent, page)
 
 
-def add_counts(counts: Counter[tuple[str, int, int]], part: str, batch: pa.RecordBatch, keys: int,
+def add_counts(counts: Counter[Counted], part: str, batch: pa.RecordBatch, keys: int,
                numbered: bool) -> None:
     """Add the answers of a batch to those of their window and predicate."""
     window = batch.column(0).to_numpy()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from os.path import islink
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +15,8 @@ from weft.catalog.store import Store
 from weft.errors import RunError
 from weft.io.answer_sink import AnswerSink, SinkFacts
 from weft.io.files import list_entries, open_filesystem, read_json, write_json
-from weft.io.places import Location, is_at_or_above, location_of, location_of_uri, overlap, reads
+from weft.io.formats import is_remote
+from weft.io.places import WILD, Location, is_at_or_above, location_of, location_of_uri, overlap, reads
 from weft.io.row_source import RowSource
 from weft.io.sinks import FolderSink
 from weft.io.writable import refuse_unwritable
@@ -46,7 +48,7 @@ class Input:
 def list_inputs(workload: Iterable[BoundQuery], origins: Mapping[str, RowSource],
                 frames: Mapping[str, DataFrame]) -> list[Input]:
     """What the sources of queries read."""
-    names = dict.fromkeys(bound.query.source for bound in workload)
+    names = dict.fromkeys(name for bound in workload for name in bound.query.inputs)
     paths = {name: origins[name].input_path() if name in origins else None for name in names}
     return [Input(name, paths[name], input_files(frames[name])) for name in names]
 
@@ -73,6 +75,14 @@ def guard_run(spark: SparkSession, sink: AnswerSink, workload: Sequence[BoundQue
             require_replaceable(files, f"{root}/{query.name}", query.name)
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
+
+
+def guard_changes(folder: str, sink: AnswerSink, inputs: Sequence[Input], store: Store | None) -> None:
+    """Raise where changes would lie in a source, the store or the sink, or elsewhere than on this machine."""
+    if is_remote(folder):
+        raise RunError(f"changes would be written to '{folder}', which is not on this machine: give a local folder.")
+    require_apart("changes would be written to", folder, inputs,
+                  {"the sink": sink.path if isinstance(sink, FolderSink) else None, "the store": store_folder(store)})
 
 
 def guard_stream(spark: SparkSession, sink: AnswerSink, workload: Sequence[BoundQuery], inputs: Sequence[Input],
@@ -107,12 +117,28 @@ def require_queries(sink: AnswerSink, queries: Sequence[Query], inputs: Sequence
     if isinstance(sink, FolderSink):
         require_names(names)
     paths = {path: name for name in reversed(names) if (path := sink.output_path(name)) is not None}
-    for path, name in paths.items():
+    for path, name in paths.items() if not is_apart(sink, inputs, others) else leading_elsewhere(paths):
         require_apart(f"query '{name}' would be written to", path, inputs, others)
     if isinstance(sink, FolderSink):
         refuse_files(sink.path, names, inputs)
     else:
         refuse_read(paths, inputs)
+
+
+def is_apart(sink: AnswerSink, inputs: Sequence[Input], others: Mapping[str, str | None]) -> bool:
+    """Whether a folder of queries overlaps with nothing, so that none of theirs does; of patterns each is asked."""
+    if not isinstance(sink, FolderSink) or any(WILD.search(source.path or "") for source in inputs):
+        return False
+    try:
+        require_apart("", sink.path, inputs, others)
+    except RunError:
+        return False
+    return True
+
+
+def leading_elsewhere(paths: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Those of some folders that are links."""
+    return [(path, name) for path, name in paths.items() if islink(path)]
 
 
 def store_folder(store: Store | None) -> str | None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row
 from weft.catalog.statistics import Sizes
 from weft.cost.cutting import CutScan, spark_seconds, worker_seconds
 from weft.final.cut import GroupingCut, RowCut, RowCutter
-from weft.final.cut.groupings import BUCKET
+from weft.final.cut.groupings import BUCKET, NONE
 from weft.final.cut.outputs import GroupingOutputs, TreeJob, project_groupings
 from weft.final.fold.partition import columns_read
 from weft.final.outputs.files import FileFormat
@@ -28,7 +28,7 @@ from weft.model.stages import DeriveStage, PartialStage
 from weft.model.statistics import Statistics
 from weft.spark.stages.bucket_ids import spread_bucket_ids
 from weft.spark.stages.partial import SLICE
-from weft.spark.stages.row_lifts import has_lifts, merge_components
+from weft.spark.stages.row_lifts import has_lifts, slice_form
 from weft.spark.statistics.observe import count_names, sizes_of
 from weft.spark.write.sent_rows import SentRows, send_rows
 from weft.spark.write.worker_jobs import WorkerJob
@@ -68,8 +68,11 @@ class OnePass:
         outputs = [self._outputs(number, each, targets) for number, each in enumerate(groupings)]
         packed = sent.rows.mapInArrow(cutter, PACKED).repartition(BUCKET)
         reports = packed.mapInArrow(partial(project_groupings, outputs), REPORTS).collect()
-        if self.access.learn:
+        # A worker that gave up counted nothing, so that the others' counts are not the whole.
+        if self.access.learn and not any(row["grouping"] == NONE for row in reports):
             tell_sizes(self.access.learn, groupings, reports)
+            for stage in (stage for scan in self.scans for stage in scan.unread):
+                self.access.learn(stage, {})  # nobody counts its slices: no job of Spark's will
         return {number: [row for row in reports if row["job"] == number] for number in self.jobs}
 
     def _cuts(self, sent: SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:
@@ -107,19 +110,12 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Scan:
-    """A scan of the source: the stage that makes its slices, and the groupings that are read."""
+    """A scan of the source: the stage that makes its slices, the groupings that are read, and the stages of which only
+    others are derived."""
 
     root: PartialStage
     groupings: tuple[Grouping, ...]
-
-
-def slice_form(root: PartialStage, stage: PartialStage, ansi: bool) -> SliceForm:
-    """The form of a stage's slices, merged as those of the scan are."""
-    place = {(column.plain, column.predicate): i for i, column in enumerate(root.columns)}
-    needed = [place[column.plain, column.predicate] for column in stage.columns]
-    names = (*stage.key_names, SLICE, *root.mark_names, *(root.columns[i].name for i in needed))
-    merging = merge_components(root, stage.components, needed)
-    return SliceForm(len(stage.keys), root.marks, stage.progressions, merging, ansi, names)
+    unread: tuple[PartialStage, ...]
 
 
 def columns_sent(stage: PartialStage, job: WorkerJob) -> tuple[str, ...]:
@@ -171,7 +167,7 @@ def plan_scan(graph: StageGraph, root: Node[PartialStage], jobs: Sequence[Worker
     groupings = tuple(Grouping(root.stage, node.stage, jobs_of(graph, trees[node.id], jobs))
                       for node in nodes if trees[node.id])
     usable = all(each.form(True).merging is not None for each in groupings)
-    return Scan(root.stage, groupings) if usable else None
+    return Scan(root.stage, groupings, tuple(n.stage for n in nodes if not trees[n.id])) if usable else None
 
 
 def jobs_of(graph: StageGraph, trees: Sequence[Node], jobs: Sequence[WorkerJob]) -> tuple[int, ...]:

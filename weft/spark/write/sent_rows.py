@@ -43,25 +43,51 @@ class ExpressionNames:
         return self.made.setdefault(sql, f"x{len(self.made)}")
 
 
+@dataclass(frozen=True)
+class RowsPlan:
+    """What is sent of a source's rows: the columns that workers read, by alias, the expressions that Spark evaluates,
+    by SQL, what workers compute, and what each scan finds where."""
+
+    read: Mapping[str, str]
+    rest: Mapping[str, str]
+    computed: ComputedColumns
+    columns: tuple[RowColumns, ...]
+
+
 def send_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> SentRows:
     """The rows of a source for scans of the same time: what workers compute themselves is not sent, and nothing twice.
     """
-    head = stages[0]
-    rows, marks = mark_all(source.where(f"({head.time}) IS NOT NULL"), stages)
-    tests = [row_test(stage, mine) for stage, mine in zip(stages, marks, strict=True)]
-    if all(tests) and not any(marks):
-        rows = rows.where(any_of(tests))
-    name = ExpressionNames()
-    columns = set(source.columns)
-    found = tuple(name_columns(stage, mine, test, name, lambda sql: sql.strip("`") in columns)
+    return send_planned(source, stages, plan_rows(source, stages, ansi))
+
+
+def plan_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> RowsPlan:
+    """What is sent for scans of the same time, by the types that Spark's analyser gives; other rows of the same columns
+    under the same settings are sent alike."""
+    rows, marks, tests = rows_that_count(source, stages)
+    name, known = ExpressionNames(), set(source.columns)
+    found = tuple(name_columns(stage, mine, test, name, lambda sql: sql.strip("`") in known)
                   for stage, mine, test in zip(stages, marks, tests, strict=True))
     asked = rows.select(*(F.expr(sql).alias(alias) for sql, alias in name.made.items()))
-    computed, used, rest = compute_in_workers(name.made, source.schema, asked.schema, head, ansi)
-    read = [F.col(quoted(column)).alias(alias) for alias, column in used.items()]
-    values = [F.expr(sql).alias(alias) for sql, alias in rest.items()]
+    computed, read, rest = compute_in_workers(name.made, source.schema, asked.schema, stages[0], ansi)
+    return RowsPlan(read, rest, computed, found)
+
+
+def send_planned(source: DataFrame, stages: Sequence[PartialStage], plan: RowsPlan) -> SentRows:
+    """The rows as they are planned to be sent."""
+    head, (rows, marks, _) = stages[0], rows_that_count(source, stages)
+    read = [F.col(quoted(column)).alias(alias) for alias, column in plan.read.items()]
+    values = [F.expr(sql).alias(alias) for sql, alias in plan.rest.items()]
     time = F.expr(to_micros(head.time, head.time_type)).alias(TIME)
     marked = dict.fromkeys(m for mine in marks for m in mine)
-    return SentRows(rows.select(time, *marked, *read, *values), computed, found)
+    return SentRows(rows.select(time, *marked, *read, *values), plan.computed, plan.columns)
+
+
+def rows_that_count(source: DataFrame,
+                    stages: Sequence[PartialStage]) -> tuple[DataFrame, list[tuple[str, ...]], list[str | None]]:
+    """The rows that some scan may count, with the marks of each scan, and the test by which each counts them."""
+    rows, marks = mark_all(source.where(f"({stages[0].time}) IS NOT NULL"), stages)
+    tests = [row_test(stage, mine) for stage, mine in zip(stages, marks, strict=True)]
+    return rows.where(any_of(tests)) if all(tests) and not any(marks) else rows, marks, tests
 
 
 def compute_in_workers(asked: Mapping[str, str], source: StructType, types: StructType, head: PartialStage,

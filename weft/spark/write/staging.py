@@ -1,8 +1,8 @@
 """Staging: where a run writes before anything is in place, so that a crash at any moment loses nothing.
 
 `old` holds what lay in a query's place before. Who is killed between two moves leaves it there, and the next run into
-the same sink puts it back. Where folders can be swapped a place is never empty, and what lay there is moved to `old`
-afterwards: a staged folder with the mark of another run is such a one.
+the same sink puts it back. Where folders can be swapped a place is never empty, and what lay there is where the new
+results were: a staged folder with the mark of another run is such a one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import IO
+from typing import IO, TypeVar
 from uuid import uuid4
 
 from pyarrow import fs
@@ -34,6 +35,10 @@ CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 PREFIX, LOCK = "_weft_staging_", "_weft_lock"
 # After so many seconds a folder whose owner cannot be asked is taken for left behind.
 LEASE = 86_400.0
+# Folders that are written or removed at once.
+AT_ONCE = 4
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -73,62 +78,64 @@ class Staging:
         return [info for group in groups for info in list_entries(self.files, group)
                 if info.base_name.startswith(f"{QUERY}=")]
 
-    def swapped(self, query: str) -> str | None:
-        """Where what lay in a query's place is after it was swapped and before it was moved aside."""
-        return next((info.path for info in self.staged_folders() if info.base_name == f"{QUERY}={query}"
-                     and not self.is_new(info.path)), None)
+    def swapped(self) -> dict[str, str]:
+        """Where what lay in the places of queries is after it was swapped."""
+        return {info.base_name.removeprefix(f"{QUERY}="): info.path for info in self.staged_folders()
+                if not self.is_new(info.path)}
 
     def is_new(self, folder: str) -> bool:
         """Whether a folder holds what this run wrote: one that was exchanged holds what lay in place before."""
         return read_mark(self.files, folder).get("run") in (None, self.run)
 
-    def publish(self, queries: Sequence[str], kept: Mapping[str, Mapping] = MappingProxyType({})) -> None:
+    def publish(self, queries: Sequence[str], kept: Mapping[str, Mapping] = MappingProxyType({}),
+                changes: Mapping[str, Mapping] = MappingProxyType({})) -> None:
         """Mark each query's folder and put it in place; if one cannot be, all that lay there before comes back.
 
-        `kept` is what the marks of some say of their rows."""
+        `kept` is what the marks of some say of their rows, `changes` of the changes that led to them."""
         written = self.written()
-        for query in queries:
-            names = [info.base_name for info in list_entries(self.files, written[query])]
-            mark_result(self.files, written[query], query, self.run, names, kept.get(query))
+
+        def mark(query: str) -> None:
+            known = kept.get(query)
+            names = known["files"] if known else [info.base_name for info in list_entries(self.files, written[query])]
+            mark_result(self.files, written[query], query, self.run, names, known, changes.get(query))
             require_replaceable(self.files, self.place(query), query)
+
+        side_by_side(mark, queries)
         self.files.create_dir(f"{self.folder}/old", recursive=True)
-        done: list[str] = []
         try:
-            for query in queries:
-                done.append(query)
-                self.replace(query, written[query])
+            side_by_side(lambda query: self.replace(query, written[query]), queries)
         except BaseException:
-            for query in reversed(done):
+            for query in queries:  # those that were not replaced stay as they are
                 self.put_back(query)
             raise
 
     def replace(self, query: str, new: str) -> None:
         """Put new results in a query's place; what lay there is looked at again where nobody else can reach it."""
-        if not holds_anything(self.files, self.place(query)):
+        if self.exchange(query, new):  # a reader finds the old files or the new ones, at any moment
+            require_result(self.files, new, self.place(query), query)
+        elif not holds_anything(self.files, self.place(query)):
             move_folder(self.files, new, self.place(query), MARK)
-        elif self.exchange(query, new):  # a reader finds the old files or the new ones, at any moment
-            move_folder(self.files, new, self.old(query), MARK)
-            require_result(self.files, self.old(query), self.place(query), query)
         else:
             move_folder(self.files, self.place(query), self.old(query), MARK, leaving=True)
             require_result(self.files, self.old(query), self.place(query), query)
             move_folder(self.files, new, self.place(query), MARK)
 
     def exchange(self, query: str, new: str) -> bool:
-        """Swap a query's folder with the new one, if the file system can."""
+        """Swap a query's folder with the new one, if there is one and the file system can."""
         if self.files.type_name != "local":
             return False
         try:
             exchange_folders(new, self.place(query))
         except OSError as error:
-            if error.errno in CANNOT:
+            gone = error.errno == errno.ENOENT and not path_exists(self.files, self.place(query))
+            if gone or error.errno in CANNOT:
                 return False
             raise
         return True
 
     def put_back(self, query: str) -> None:
         """Make a query's place what it was before."""
-        swapped = self.swapped(query)
+        swapped = self.swapped().get(query)
         if swapped and read_mark(self.files, self.place(query)).get("run") == self.run:
             exchange_folders(swapped, self.place(query))
             return
@@ -145,16 +152,26 @@ class Staging:
 
     def remove(self) -> None:
         """Remove the folder, unless something waits in it that could not be put back."""
-        if not list_entries(self.files, f"{self.folder}/old"):
+        if not list_entries(self.files, f"{self.folder}/old") and not self.swapped():
             self.delete()
 
     def delete(self) -> None:
         """Remove the folder with all that is in it, the lock last: without it nobody would know whose the rest is."""
+        side_by_side(self.files.delete_dir, [info.path for info in self.staged_folders()])
         for info in list_entries(self.files, self.folder):
             if info.type == fs.FileType.Directory:
                 self.files.delete_dir(info.path)
         if path_exists(self.files, self.folder):
             self.files.delete_dir(self.folder)
+
+
+def side_by_side(work: Callable[[str], T], items: Iterable[str]) -> list[T]:
+    """What some work gives for each item, a few at a time: most of it waits for the file system. Each thread has a
+    share of the items: on this machine's disk handing them over one by one would take as long as the work."""
+    every = list(items)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="weft-files") as pool:
+        found = list(pool.map(lambda first: [work(item) for item in every[first::AT_ONCE]], range(AT_ONCE)))
+    return [found[i % AT_ONCE][i // AT_ONCE] for i in range(len(every))]
 
 
 @contextmanager
@@ -196,6 +213,8 @@ def recover_one(staging: Staging) -> None:
                 staging.files.delete_dir(info.path)
         for query in unpublished:
             staging.put_back(query)
+        for path in staging.swapped().values():  # what lay there before the new results
+            staging.files.delete_dir(path)
         staging.remove()
     finally:
         if lock:

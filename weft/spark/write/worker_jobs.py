@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -81,7 +81,15 @@ def plan_worker_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart],
 
 def compile_answers(part: AnswerPart, node: Node[AnswerStage]) -> Projection | None:
     """The projection of an answer stage for workers, None where only Spark can make its rows."""
-    made = compile_projection(node.stage, part.partial.key_types, part.partial.time_type, part.final.ansi)
+    alone = replace(node.stage, queries=())
+    return compiled_projection(alone, tuple(part.partial.key_types), part.partial.time_type, part.final.ansi)
+
+
+@lru_cache(1024)
+def compiled_projection(stage: AnswerStage, key_types: tuple[str, ...], time_type: str,
+                        ansi: bool) -> Projection | None:
+    """The projection of an answer stage without its queries; runs that follow one another compile it once."""
+    made = compile_projection(stage, key_types, time_type, ansi)
     return made if isinstance(made, Projection) else None
 
 

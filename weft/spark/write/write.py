@@ -25,6 +25,7 @@ from weft.spark.session.jobs import run_jobs
 from weft.spark.session.settings import is_on
 from weft.spark.write.answers import PartAnswers, Progress, query_names
 from weft.spark.write.one_pass import OnePass, RowAccess, plan_passes
+from weft.spark.write.spares import Spares
 from weft.spark.write.staging import Staging, staged
 from weft.spark.write.worker_files import file_format, held_types, settle_files
 from weft.spark.write.worker_jobs import WorkerJob, failed_projections, plan_worker_jobs
@@ -191,6 +192,8 @@ def write_files(run: SinkRun, sink: FolderSink) -> PartAnswers:
             answers = run.in_spark(write_in_workers(run, files, staging))
             write_spark_files(run.spark, answers, sink, staging, len(run.jobs))
             staging.publish(query_names(list(run.parts.values())))
+            if files.type_name == "local":  # links to what is not there any more
+                Spares(root).drop(query_names(list(run.parts.values())))
     except OSError as error:
         raise RunError(f"cannot write to '{sink.path}': {error}. Check that the folder is writable.") from error
     return answers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +11,14 @@ from hypothesis import strategies as st
 
 from tests.unit.final.test_fold import COMPONENTS, expected, rows, slices, windows
 from tests.unit.final.test_trigger_rows import PROJECTION, SCHEMA, written
-from weft.final.outputs.buckets import TimeBuckets, bucket_length, join_reaches, touched_buckets
+from weft.final.outputs.buckets import (
+    TimeBuckets,
+    first_buckets,
+    join_reaches,
+    next_buckets,
+    overlaps,
+    touched_windows,
+)
 from weft.final.outputs.files import FileFormat, bucket_of_file
 from weft.final.outputs.partition import WorkerProjection
 from weft.final.outputs.slice_files import SliceFiles, SliceFilesJob
@@ -34,11 +43,10 @@ def refresh(shapes, files, buckets, folder):
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(data=rows(), more=st.lists(rows(), min_size=1, max_size=3), shapes=windows(), history=st.integers(0, 200))
-def test_touched_buckets_and_those_that_stay_are_the_rows_of_everything(tmp_path_factory, data, more, shapes, history):
+@given(data=rows(), more=st.lists(rows(), min_size=1, max_size=3), shapes=windows(), slides=st.integers(0, 9))
+def test_touched_buckets_and_those_that_stay_are_the_rows_of_everything(tmp_path_factory, data, more, shapes, slides):
     folder = tmp_path_factory.mktemp("rows")
-    lengths = {f"w{i}": bucket_length(window, history) for i, window in enumerate(shapes)}
-    files, there, have = [], {name: [] for name in lengths}, []
+    files, there, have, units = [], {f"w{i}": [] for i in range(len(shapes))}, [], {}
     for turn, new in enumerate([data, *more]):
         have += new
         table = pa.Table.from_batches([slices(new, shapes)])
@@ -47,14 +55,21 @@ def test_touched_buckets_and_those_that_stay_are_the_rows_of_everything(tmp_path
         spans = spans_over(table["s"].to_pylist(), 4)
         buckets = {}
         for i, window in enumerate(shapes):
-            made = None if turn == 0 else touched_buckets(window, lengths[f"w{i}"], spans)
-            if made != ():
-                buckets[f"w{i}"] = TimeBuckets(window, lengths[f"w{i}"], made)
+            name, starts = f"w{i}", table["s"].to_pylist()
+            if turn == 0:
+                made = first_buckets(window, (min(starts), max(starts)) if starts else None)
+                if slides and starts:  # longer units, as older versions had them
+                    touched = touched_windows(window, slides * window.slide, spans)
+                    made = TimeBuckets(window, slides * window.slide, touched, whole=True)
+                units[name], buckets[name] = made.unit, made
+            elif touched := touched_windows(window, units[name], spans):
+                before = TimeBuckets(window, units[name])
+                kept = {bucket_of_file(file.rsplit("/", 1)[1]) for file in there[name]}
+                buckets[name] = replace(before, made=next_buckets(before, list(kept), touched))
         made = refresh(shapes, files, buckets, folder / f"out{turn}") if buckets else {}
         for name, new_files in made.items():
             gone = buckets[name].made
-            stay = [file for file in there[name] if gone is not None
-                    and bucket_of_file(file.rsplit("/", 1)[1]) not in gone]
+            stay = [file for file in there[name] if not overlaps(bucket_of_file(file.rsplit("/", 1)[1]), gone)]
             there[name] = stay + new_files
         found = written([MadeRows({}, [(name, file) for name, kept in there.items() for file in kept])])
         assert found == expected(have, shapes)
@@ -62,6 +77,6 @@ def test_touched_buckets_and_those_that_stay_are_the_rows_of_everything(tmp_path
 
 def test_where_no_slice_is_read_nothing_is_written(tmp_path):
     pq.write_table(pa.Table.from_batches([slices([("a", 1, 2)], (Window(10, 5),))]), tmp_path / "0.parquet")
-    buckets = {"w0": TimeBuckets(Window(10, 5), 20, (50,))}
+    buckets = {"w0": TimeBuckets(Window(10, 5), 20, ((50, 51),))}
     assert refresh((Window(10, 5),), [tmp_path / "0.parquet"], buckets, tmp_path / "out") == {"w0": []}
     assert not (tmp_path / "out").exists()
