@@ -12,9 +12,11 @@ import json
 import shutil
 import statistics
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from common import RESULTS, machine, save_json, seconds
 from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +30,7 @@ from weft.spark.stages.join import join_rows
 from weft.spark.statistics.join_samples import sample_inputs
 from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER
 from weft.spark.stream.flow import SETTINGS
-from weft.spark.stream.join import join_settings
+from weft.spark.stream.join import TRACKING, join_settings
 
 BEGIN, HOURS = 1_767_225_600, 10
 SPAN = HOURS * 3600
@@ -145,13 +147,15 @@ def stream(spark: SparkSession, folder: Path, rows: int, repeat: int) -> dict:
             made.repartition(1).write.mode("append").parquet(str(folder / name))
     texts = {f"q{i}": text.replace("1 hour", "40 minutes") for i, text in enumerate(queries(10, 10).values())}
     found = {"rows_a_trigger": 2 * size, "keys": size // 50, "bound_seconds": 10}
-    spark_alone(spark, folder), weft_stream(spark, folder, dict(list(texts.items())[:1]))  # warm
-    found["spark_join"] = spark_alone(spark, folder)
-    found["weft_1"] = weft_stream(spark, folder, dict(list(texts.items())[:1]))
-    found["weft_10"] = weft_stream(spark, folder, texts)
-    found["spark_join_again"] = spark_alone(spark, folder)
-    alone = min(found["spark_join"]["median"], found["spark_join_again"]["median"])
-    return {**found, "ten_windows_of_join_alone": found["weft_10"]["median"] / alone}
+    runs = {"spark_join": partial(spark_alone, spark, folder), "weft_1": partial(
+                weft_stream, spark, folder, dict(list(texts.items())[:1])),
+            "weft_10": partial(weft_stream, spark, folder, texts),
+            "spark_join_set_alike": partial(spark_alone, spark, folder, {TRACKING: "false"})}
+    rounds = [{name: run() for name, run in runs.items()} for _ in range(repeat + 1)][1:]  # the first warms up
+    found |= {name: min((each[name] for each in rounds), key=lambda run: run["median"]) for name in runs}
+    ten = found["weft_10"]["median"]
+    return {**found, "ten_windows_of_join_alone": ten / found["spark_join"]["median"],
+            "ten_windows_of_join_set_alike": ten / found["spark_join_set_alike"]["median"], "rounds": rounds}
 
 
 def arriving(spark: SparkSession, folder: Path, name: str) -> DataFrame:
@@ -159,8 +163,9 @@ def arriving(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1").parquet(str(folder / name))
 
 
-def spark_alone(spark: SparkSession, folder: Path) -> dict:
-    """Spark's own join, of the columns that the queries read, thrown away; its checkpoint's files written as Weft's."""
+def spark_alone(spark: SparkSession, folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict:
+    """Spark's own join, of the columns that the queries read, thrown away; the files and the state of its checkpoint
+    are in Weft's format, and `more` is set as Weft sets it."""
     sides = [arriving(spark, folder, name).select(*(F.col(c).alias(f"{short}_{c}") for c in columns))
              .withWatermark(f"{short}_ts", "0 seconds")
              for name, short, columns in (("trades", "t", ("ts", "symbol", "venue", "value")),
@@ -168,11 +173,11 @@ def spark_alone(spark: SparkSession, folder: Path) -> dict:
     condition = BOUND.format(10).replace("t.", "t_").replace("q.", "q_")
     joined = sides[0].join(sides[1], F.expr(condition))
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place, temporary_settings(
-            spark, {**join_settings(spark), MANAGER: BY_FILE_SYSTEM}):
+            spark, {**join_settings(spark), TRACKING: "true", MANAGER: BY_FILE_SYSTEM, **more}):
         running = (joined.writeStream.format("noop").outputMode("append").option("checkpointLocation", place)
                    .trigger(availableNow=True).start())
         running.awaitTermination()
-        return told("spark's join alone", triggers([json.loads(p.json) for p in running.recentProgress]))
+        return told(f"spark's join alone {dict(more)}", triggers([json.loads(p.json) for p in running.recentProgress]))
 
 
 def weft_stream(spark: SparkSession, folder: Path, texts: dict[str, str]) -> dict:

@@ -167,9 +167,31 @@ def test_a_join_tells_each_sources_watermark_and_the_rows_it_holds() -> None:
         return {**PROGRESS, "stateOperators": [{"operatorName": "symmetricHashJoin", "numRowsTotal": 8}, {}],
                 "observedMetrics": {"weft source a": {"latest": latest, "delay": 5000}, "answers": {}}}
 
-    first = trigger_metrics("s", told(20_000), {}, NOW, {"b": datetime(1970, 1, 1, 0, 0, 9, tzinfo=UTC)})
+    before = TriggerMetrics("s", NOW, watermarks={"b": datetime(1970, 1, 1, 0, 0, 9, tzinfo=UTC)})
+    first = trigger_metrics("s", told(20_000), {}, NOW, before)
     assert (first.join_rows, first.slowest) == (8, "b")
     assert first.watermarks["a"] == datetime(1970, 1, 1, 0, 0, 15, tzinfo=UTC)
-    assert trigger_metrics("s", told(None), {}, NOW, first.watermarks).watermarks == first.watermarks
-    assert trigger_metrics("s", told(1), {}, NOW, first.watermarks).watermarks == first.watermarks
+    assert trigger_metrics("s", told(None), {}, NOW, first).watermarks == first.watermarks
+    assert trigger_metrics("s", told(1), {}, NOW, first).watermarks == first.watermarks
     assert first.to_dict()["watermarks"] == {"a": "1970-01-01T00:00:15.000Z", "b": "1970-01-01T00:00:09.000Z"}
+
+
+def held_rows(batch: int, added: int, removed: int, before: TriggerMetrics | None = None) -> TriggerMetrics:
+    """The figures of a trigger whose join Spark does not count the rows of."""
+    operator = {"operatorName": "symmetricHashJoin", "numRowsTotal": 0, "numRowsUpdated": added,
+                "numRowsRemoved": removed}
+    return trigger_metrics("s", {"batchId": batch, "stateOperators": [operator, {"numRowsTotal": 3}]}, {}, NOW, before)
+
+
+def test_rows_that_a_join_holds_are_counted_by_what_triggers_add_and_remove() -> None:
+    first = held_rows(0, 10, 0)
+    second = held_rows(1, 5, 8, first)
+    assert [(one.join_rows, one.join_rows_at_least) for one in (first, second)] == [(10, False), (7, False)]
+    assert second.state_rows == 10  # those of others beside
+    assert not trigger_metrics("s", {"batchId": 7}, {}, NOW).join_rows_at_least
+
+
+def test_a_join_that_goes_on_from_a_checkpoint_holds_at_least_what_came_since() -> None:
+    first = held_rows(7, 10, 30)
+    second = held_rows(8, 4, 1, first)
+    assert [(one.join_rows, one.join_rows_at_least) for one in (first, second)] == [(0, True), (3, True)]

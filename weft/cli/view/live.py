@@ -90,7 +90,7 @@ def source_rows(reading: ScanMetrics, now: datetime) -> Iterator[list[str]]:
         yield [f"  {name}{held}", "", clock(watermark).removeprefix(f"{clock(now)[:10]} "),
                length(watermark_lag(watermark, now))]
     if last and last.watermarks:
-        yield ["  rows held by joins", "", "", "", "", f"{last.join_rows:,}"]
+        yield ["  rows held by joins", "", "", "", "", f"{'at least ' * last.join_rows_at_least}{last.join_rows:,}"]
 
 
 def query_table(answers: Mapping[str, int], rates: Mapping[str, float]) -> Table:

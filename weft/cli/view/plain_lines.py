@@ -40,7 +40,8 @@ def line(figures: TriggerMetrics) -> str:
         parts.append(f"watermark {clock(figures.watermark)}, {length(figures.lag_seconds)} behind")
     parts += [f"{counted(figures.late, 'late row')} dropped"] if figures.late else []
     parts += [counted(figures.dead, "dead letter")] if figures.dead else []
-    parts += [f"joins hold {counted(figures.join_rows, 'row')}"] if figures.watermarks else []
+    least = "at least " if figures.join_rows_at_least else ""
+    parts += [f"joins hold {least}{counted(figures.join_rows, 'row')}"] if figures.watermarks else []
     if figures.slowest:
         parts.append(f"{figures.slowest} holds them back at {clock(figures.watermarks[figures.slowest])}")
     parts += [f"{counted(figures.shed, 'row')} shed"] if figures.shed else []

@@ -90,8 +90,7 @@ class MetricsListener(StreamingQueryListener):
             followed, mark = self._scans.get(key), trigger_order(progress)
             if followed is None or mark <= followed.newest:
                 return
-            before = followed.reading.last.watermarks if followed.reading.last else {}
-            figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now, before)
+            figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now, followed.reading.last)
             self._scans[key] = FollowedScan(followed.labels, add_trigger(followed.reading, figures, now), mark)
             if self._observe:  # within the lock, so that observers see the triggers of a scan in their order
                 self._observe(figures)

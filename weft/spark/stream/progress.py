@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from types import MappingProxyType
 from typing import Any
 
 from weft.cost.shedding.triggers import TriggerLoad, measure_triggers
@@ -19,15 +18,15 @@ MINUTE = 60.0
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What Spark calls its join of streams, and how the names of what is observed of a stream that is joined begin.
 JOIN_OPERATOR, SOURCE_PREFIX = "symmetricHashJoin", "weft source "
-NOTHING: Mapping[str, datetime] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class TriggerMetrics:
     """One trigger of one scan; `answers` holds the queries that got some, `at` is when the trigger began.
 
-    Where the scan reads a join, `join_rows` are the rows that it holds, and `watermarks` has that of each stream: Spark
-    takes the least of them.
+    Where the scan reads a join, `join_rows` are the rows that it holds, or at least so many where triggers before the
+    first one that was seen have left some (`join_rows_at_least`), and `watermarks` has that of each stream: Spark takes
+    the least of them.
     """
 
     scan: str
@@ -47,6 +46,7 @@ class TriggerMetrics:
     join_rows: int = 0
     watermarks: Mapping[str, datetime] = field(default_factory=dict)
     shed: int = 0
+    join_rows_at_least: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The figures for machines, always with the same keys."""
@@ -63,7 +63,8 @@ class TriggerMetrics:
 
 
 KEYS = ("scan", "batch", "at", "rows", "rows_per_second", "answers", "answers_per_second", "watermark", "lag_seconds",
-        "trigger_seconds", "state_rows", "state_bytes", "late", "dead", "join_rows", "watermarks", "shed")
+        "trigger_seconds", "state_rows", "state_bytes", "late", "dead", "join_rows", "join_rows_at_least", "watermarks",
+        "shed")
 
 
 @dataclass(frozen=True)
@@ -109,19 +110,22 @@ class Rates:
 
 
 def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now: datetime,
-                    before: Mapping[str, datetime] = NOTHING) -> TriggerMetrics:
-    """The figures of a trigger from Spark's progress, of which every field may be missing; `before` are the watermarks
-    of its sources after the trigger before it."""
+                    before: TriggerMetrics | None = None) -> TriggerMetrics:
+    """The figures of a trigger from Spark's progress, of which every field may be missing; `before` are those of the
+    trigger before it."""
     observed, state = get_table(progress, "observedMetrics"), get_tables(progress, "stateOperators")
     seconds = to_number(get_table(progress, "durationMs").get("triggerExecution")) / 1000
     own = get_table(observed, "weft")
     rows = to_count(own["rows"] if "rows" in own else progress.get("numInputRows"))
     answers = count_answers(get_table(observed, "answers"), labels)
     watermark = watermark_of(get_table(progress, "eventTime").get("watermark"))
+    batch = to_count(progress["batchId"]) if progress.get("batchId") is not None else None
+    held, at_least = count_held([one for one in state if one.get("operatorName") == JOIN_OPERATOR], batch, before)
+    others = sum(to_count(one.get("numRowsTotal")) for one in state if one.get("operatorName") != JOIN_OPERATOR)
     return TriggerMetrics(
         scan,
         parse_time(progress.get("timestamp")) or now,
-        to_count(progress["batchId"]) if progress.get("batchId") is not None else None,
+        batch,
         rows,
         rate(rows, seconds),
         answers,
@@ -129,14 +133,30 @@ def trigger_metrics(scan: str, progress: Mapping[str, Any], labels: Labels, now:
         watermark,
         watermark_lag(watermark, now),
         seconds,
-        sum(to_count(one.get("numRowsTotal")) for one in state),
+        held + others,
         sum(to_count(one.get("memoryUsedBytes")) for one in state),
         sum(to_count(one.get("numRowsDroppedByWatermark")) for one in state) + to_count(own.get("late")),
         to_count(own.get("dead")),
-        sum(to_count(one.get("numRowsTotal")) for one in state if one.get("operatorName") == JOIN_OPERATOR),
-        source_watermarks(observed, before),
+        held,
+        source_watermarks(observed, before.watermarks if before else {}),
         to_count(get_table(observed, "shed").get("dropped")),
+        at_least,
     )
+
+
+def count_held(joins: Sequence[Mapping[str, Any]], batch: int | None,
+               before: TriggerMetrics | None) -> tuple[int, bool]:
+    """The rows that joins hold after a trigger, and whether there may be more of them.
+
+    Where Spark does not count them, they are those from before, what the trigger adds, and not what it removes; a
+    stream that goes on from its checkpoint may hold rows that no trigger told of.
+    """
+    total = sum(to_count(one.get("numRowsTotal")) for one in joins)
+    if total or not joins:
+        return total, False
+    change = sum(to_count(one.get("numRowsUpdated")) - to_count(one.get("numRowsRemoved")) for one in joins)
+    held = (before.join_rows if before else 0) + change
+    return max(held, 0), held < 0 or (before.join_rows_at_least if before else batch != 0)
 
 
 def source_watermarks(observed: Mapping[str, Any], before: Mapping[str, datetime]) -> dict[str, datetime]:
