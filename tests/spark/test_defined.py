@@ -61,7 +61,7 @@ def test_answers_are_spark_s_own(defined):
 
 
 def test_shards_of_predicates_are_merged_in_python(defined, monkeypatch):
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: 0)
     items = "weighted(price, volume) AS w, track_cluster_centers(price, volume) AS c"
     for name, where in (("all", ""), ("dear", "WHERE price > 104")):
         defined.query(name, QUERY.format(items, where, "'2 minutes', '1 minute'"))

@@ -39,7 +39,8 @@ def tables(request, spark):
 def sharing(request, monkeypatch):
     """Everything is shared that may be: predicates however windows cut time, groupings whatever they cost."""
     monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 10_000 if request.param == "filters" else 0)
+    most = 10_000 if request.param == "filters" else 0
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
     return max(1, round(request.config.getoption("--cases") * 0.04))
 

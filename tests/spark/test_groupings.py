@@ -79,7 +79,7 @@ def test_coarser_groupings_read_finer_ones(weave, calls):
 
 @pytest.mark.parametrize("most", [0, 200])
 def test_predicates_of_a_grouping_are_known_to_what_it_reads(weave, monkeypatch, most):
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)  # none: by shards
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)  # none: by shards
     ask(weave, "all", ("a", "b"), CALLS["merged"])
     ask(weave, "dear", ("a",), CALLS["merged"], "WHERE x > 104")
     ask(weave, "few", ("b",), "sum(n) AS n, max(s) AS last", "WHERE n % 7 = 0")

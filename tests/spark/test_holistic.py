@@ -75,7 +75,7 @@ def test_filters_predicates_and_several_arguments(loom):
 
 def test_predicates_share_by_shards(loom, monkeypatch):
     """Shards of a slice are merged by Spark: bags by joining them, sets by joining and thinning them."""
-    monkeypatch.setattr(predicates, "MOST_COLUMNS", 10)
+    monkeypatch.setattr(predicates, "most_filtered", lambda *_: 10)
     for i in range(3):
         loom.query(f"q{i}", f"SELECT k, window.start, median(n) AS a, count(DISTINCT t) AS b, mode(g, true) AS c, "
                             f"percentile_approx(n, 0.9) AS d, sort_array(collect_set(b)) AS e FROM t "

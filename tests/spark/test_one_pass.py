@@ -88,7 +88,7 @@ def test_all_scans_of_a_source_are_one_pass(spark, tmp_path, monkeypatch):
 
 def test_shards_are_cut_by_workers(spark, tmp_path, monkeypatch):
     """Marks come from Spark, and keep slices apart."""
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: 0)
     with make_loom(spark, SHARDS | {"by_i": QUERIES_OF_ALL_KINDS["by_i"]}) as loom:
         [found] = passes_of(loom)
         assert any(scan.root.marks for scan in found.scans)
@@ -111,7 +111,7 @@ def test_derived_groupings_are_merged_in_workers(spark, tmp_path, monkeypatch):
 def test_random_queries_that_share_all_they_may(request, spark, tmp_path_factory, monkeypatch, columns):
     """Whatever workers cut of random queries over random tables, the rows are Spark's own."""
     monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", columns)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: columns)
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
     monkeypatch.setattr(one_pass, "is_cheaper", lambda *_: True)
     cut: list[int] = []

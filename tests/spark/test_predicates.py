@@ -50,7 +50,7 @@ CALLS = {
 @pytest.mark.parametrize(("calls", "keys"), [*((calls, "symbol") for calls in CALLS), ("counted", "")])
 @pytest.mark.parametrize("most", [0, 200])
 def test_one_scan_for_all_predicates(loom, monkeypatch, calls, keys, most):
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)  # none: by shards
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)  # none: by shards
     for name, where in PREDICATES.items():
         for minutes in (1, 7):
             group = ", ".join(filter(None, (keys, WINDOW.format(f"{minutes} minutes"))))
@@ -64,7 +64,7 @@ def test_one_scan_for_all_predicates(loom, monkeypatch, calls, keys, most):
 
 @pytest.mark.parametrize("most", [0, 200])
 def test_queries_that_share_little_but_the_scan(loom, monkeypatch, most):
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)
     for i, (name, where) in enumerate(PREDICATES.items()):
         calls = list(CALLS.values())[i % 3]
         loom.query(name, f"SELECT symbol, window.end AS at, {calls} FROM trades {where} "
@@ -88,7 +88,7 @@ def test_more_predicates_than_a_number_has_bits(loom, spark, tmp_path):
 @pytest.mark.parametrize("most", [0, 200])
 def test_no_query_sees_errors_of_rows_that_it_does_not_let_pass(loom, spark, trades, monkeypatch, most):
     """1 / volume fails where volume is 0, a sum of two bigints where they are too large."""
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)
     extra = spark.createDataFrame([(NOON, "A", 7, 1.0, 0, None), (NOON, "A", 8, 2.0, 2**63 - 1, None),
                                    (NOON, "A", 8, 2.0, 2**63 - 1, None)], SCHEMA)
     loom.source("more", trades.union(extra), time="ts")
@@ -119,7 +119,7 @@ def test_windows_that_cut_time_otherwise_keep_their_scan(loom):
 
 @pytest.mark.parametrize("most", [0, 200])
 def test_names_and_texts_of_users_are_left_alone(spark, monkeypatch, most):
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)
     names = Loom(spark)
     odd = "SELECT TIMESTAMP'2024-03-01 12:00:00' AS ts, 1 AS m0, 2 AS q, 3 AS w, '<guard>' AS slice, 5 AS p0, 6 AS k0"
     names.source("odd", spark.sql(odd), time="ts")
@@ -135,7 +135,7 @@ def test_names_and_texts_of_users_are_left_alone(spark, monkeypatch, most):
 
 def test_places_on_scales_are_sparks_own_comparisons(loom, monkeypatch):
     """Nulls, NaN, both zeros, numbers between, beyond and equal to those compared with; decimals and integers."""
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: 0)
     asked = [f"price {op} {n}" for op in ("<", "<=", "=", ">=", ">") for n in (100, 103, 104, 111)]
     asked += [f"volume % 7 = {n}" for n in range(6)]
     asked += [f"price > {n}.5 AND volume <= {100 * n}" for n in range(100, 105)]
@@ -150,7 +150,7 @@ def test_places_on_scales_are_sparks_own_comparisons(loom, monkeypatch):
 
 def test_a_comparison_that_spark_would_not_come_to_is_not_made(loom, spark, trades, monkeypatch):
     """A text that is no number where the venue is not 0 must not be compared with one there."""
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 0)
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: 0)
     mixed = trades.selectExpr("*", "IF(venue = 0, CAST(volume AS STRING), 'none') AS code")
     loom.source("coded", mixed, time="ts")
     for i in range(6):

@@ -164,7 +164,7 @@ def test_predicates_share_a_drop_box(spark, folder, monkeypatch):
     texts = {f"q{i}": ALL.replace("GROUP", f"WHERE size <> {i} GROUP", 1) for i in range(2)}
     alone = {name: answers(loom_over(spark, folder, {name: text}, drop=0.5), name) for name, text in texts.items()}
     for most in (10_000, 0):
-        monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", most)
+        monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_, most=most: most)
         loom = loom_over(spark, folder, texts, drop=0.5)
         assert loom.explain().to_dict()["totals"]["scans"] == 1
         for name in texts:

@@ -33,7 +33,8 @@ HIGH = ("SELECT symbol, window.end AS at, max(price) AS high FROM trades "
 def sharing(request, monkeypatch):
     """Everything is shared that may be."""
     monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
-    monkeypatch.setattr("weft.optimize.predicates.MOST_COLUMNS", 10_000 if request.param == "filters" else 0)
+    most = 10_000 if request.param == "filters" else 0
+    monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
 
 

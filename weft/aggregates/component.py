@@ -124,6 +124,13 @@ ROWS = Component(COUNT, ("count(1)",), "bigint", guarded=(f"count(1){FILTER}{GUA
                  lifts=(Lift(f"IF({GUARD}, 1, NULL)", True),))
 
 
+def add_row_count(components: tuple[Component, ...]) -> tuple[Component, ...]:
+    """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
+    if components and not any(c.monoid.counts for c in components):
+        return components
+    return (ROWS, *(c for c in components if c != ROWS))
+
+
 @dataclass(frozen=True)
 class Lowered:
     """An aggregate as components plus Spark SQL over them: `{0}` is the first one, `{0.m2}` its field m2."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.aggregates.component import Component
+from weft.aggregates.component import Component, add_row_count, columns_of
 from weft.errors import PlanError
 from weft.model.stages import Forced
 from weft.model.window import Window
@@ -41,7 +41,8 @@ class Scan:
     A derived scan has fewer keys and reads this one's slices instead of the source. A scan without trees is there for
     those derived from it only: `union` names its keys. `slicer` names what decides where its slices are cut. In a
     stream whose queries have changed, `ghosts` are queries that are not answered any more and still shape its slices,
-    and `pins` say by what its state is addressed.
+    and `pins` say by what its state is addressed. `sharing` is how several predicates share slices, "filters" or
+    "shards", once that is chosen.
     """
 
     trees: tuple[Tree, ...]
@@ -50,6 +51,7 @@ class Scan:
     slicer: str = "pairs"
     ghosts: tuple[BoundQuery, ...] = ()
     pins: ScanPins | None = None
+    sharing: str = ""
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
@@ -107,6 +109,15 @@ class Scan:
     def cut_for(self) -> tuple[Window, ...]:
         """The distinct windows that its slices are cut for: its own and those of the scans derived from it."""
         return tuple(sorted({b.query.window for b in self.served}))
+
+    @property
+    def wanted(self) -> dict[str, dict[str | None, None]]:
+        """The columns that the queries it serves ask for, each with the predicates of those that do."""
+        found: dict[str, dict[str | None, None]] = {}
+        for bound in self.served:
+            for column in columns_of(add_row_count(bound.components)):
+                found.setdefault(column, {})[bound.query.where] = None
+        return found
 
     @property
     def components(self) -> tuple[Component, ...]:

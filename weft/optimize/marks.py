@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from math import prod
 
 from weft.model.marks import Field, Marking, Scale, Test
 from weft.sql.ranges import Comparison, comparisons
@@ -71,3 +72,8 @@ def packed(items: Sequence[Scale | str]) -> tuple[Field, ...]:
         fields.append(Field(item, number, shift, width))
         shift += width
     return tuple(fields)
+
+
+def count_kinds(marking: Marking) -> float:
+    """How many kinds of rows marks can tell apart, if no value of a scale is just a number that it is compared with."""
+    return float(prod(len(field.what.numbers) + 1 if isinstance(field.what, Scale) else 2 for field in marking.fields))

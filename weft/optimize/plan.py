@@ -12,7 +12,7 @@ from weft.model.workload import BoundQuery, Workload
 from weft.optimize import EVERY_OPTIMIZER, OPTIMIZERS
 from weft.optimize.base import Optimizer
 from weft.optimize.groupings import Sizes, derive_groupings
-from weft.optimize.predicates import join_predicates
+from weft.optimize.predicates import choose_sharing, join_predicates
 from weft.optimize.problem import Groups, Problem
 from weft.slicing import PAIRS, Slicer
 
@@ -87,7 +87,7 @@ def plan_workload(workload: Workload, optimizer: Optimizer, model: ModelOf, proj
         scans = join_predicates(scans)
     if optimizer.across and sizes:
         scans = derive_groupings(scans, sizes)
-    return SharedPlan(optimizer.name, (*scans, *counted))
+    return SharedPlan(optimizer.name, (*choose_sharing(scans, model), *counted))
 
 
 def scans_of(queries: Sequence[BoundQuery], optimizer: Optimizer, model: ModelOf, projection: Projection,

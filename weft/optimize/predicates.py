@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from weft.aggregates.component import ROWS
+from weft.cost.model import Model, SparkModel
+from weft.cost.predicates import most_filtered
 from weft.model.edges import edges_of
 from weft.model.plan import Scan, Tree
-from weft.optimize.marks import unscaled
+from weft.model.statistics import ASSUMED
+from weft.model.workload import BoundQuery
+from weft.optimize.marks import count_kinds, mark, unscaled
 from weft.optimize.problem import union_density
 from weft.slicing import find_slicer
 
-# With 50 aggregates in one pass Spark took more than twice as long as with 5 and rows grouped by their predicates.
-MOST_COLUMNS = 48
+# The model of a query's scan.
+ModelOf = Callable[[BoundQuery], Model]
+# The rows of a slice where nobody knows: a minute of what a source is taken for.
+ROWS_OF_SLICES = ASSUMED.rows / ASSUMED.keys / (ASSUMED.span / 60e6)
 # More predicates than these, each evaluated by itself, make methods that the JVM no longer compiles.
 MOST_ALONE = 100
 # How much more finely a scan may cut time for the sake of other predicates: slices cost more than a scan saves.
@@ -21,14 +29,27 @@ FINER = 1.25
 COLUMN = re.compile(r"(\w+|`[^`]+`)(\.(\w+|`[^`]+`))*")
 
 
-def share_predicates(columns: int) -> str:
-    """By filters, a column set for each predicate in one slice, while these columns are few enough; else by shards,
-    rows being grouped by the predicates that they pass (000 §5.3).
+def choose_sharing(scans: Iterable[Scan], model: ModelOf) -> list[Scan]:
+    """The scans, those of several predicates with how these share slices at least cost."""
+    return [replace(scan, sharing=share_predicates(scan, rows_of_slices(scan, model))) if len(scan.predicates) > 1
+            else scan for scan in scans]
 
-    A slice that goes to Python costs far more than one more number in it, and sharing a slice among predicates makes
-    no more of them; but every further aggregate looks at every row.
-    """
-    return "filters" if columns <= MOST_COLUMNS else "shards"
+
+def rows_of_slices(scan: Scan, model: ModelOf) -> float:
+    """How many rows a slice of a scan has, by the model of the predicate that lets most of them pass."""
+    models = [model(bound) for bound in {bound.query.where: bound for bound in scan.served}.values()]
+    known = max((each for each in models if isinstance(each, SparkModel)), key=lambda each: each.rate, default=None)
+    return ROWS_OF_SLICES if known is None else known.rate / (known.keys * joint_rate(scan))
+
+
+def share_predicates(scan: Scan, rows: float = ROWS_OF_SLICES) -> str:
+    """By filters, a column set for each predicate in one slice, while these columns are few enough; else by shards,
+    rows being grouped by the predicates that they pass (000 §5.3)."""
+    asking = scan.wanted
+    counting = set(asking.get(ROWS.columns[0], ()))
+    columns = sum(map(len, asking.values())) + len(set(scan.predicates) - counting)
+    kinds = count_kinds(mark(scan.predicates, scan.risky))
+    return "filters" if columns <= most_filtered(len(asking), kinds, rows) else "shards"
 
 
 def join_predicates(scans: Iterable[Scan]) -> list[Scan]:
@@ -88,4 +109,4 @@ def may_join(a: Scan, b: Scan) -> bool:
 def joint_rate(*scans: Scan) -> float:
     """How often the scans together cut time."""
     slicer = find_slicer(scans[0].slicer)
-    return float(union_density(tuple({slicer.each(w) for scan in scans for w in scan.windows}), slicer).value)
+    return float(union_density(tuple({slicer.each(w) for scan in scans for w in scan.cut_for}), slicer).value)

@@ -13,7 +13,7 @@ from weft.aggregates.component import (
     Component,
     Lift,
     Lowered,
-    columns_of,
+    add_row_count,
     guarded_columns,
     lifted_columns,
     meanings_of,
@@ -192,7 +192,7 @@ def order_of(scan: Scan) -> tuple[str, ...]:
 def plain_columns(scan: Scan, components: tuple[Component, ...], naming: ColumnNames) -> Iterator[Column]:
     """The components' columns, each over the rows of the queries that ask for it: on others it might raise an error."""
     guarded, lifts = guarded_columns(components), lifted_columns(components)
-    for column, asking in wanted_columns(scan).items():
+    for column, asking in scan.wanted.items():
         every = None in asking or len(asking) == len(scan.predicates)
         either = None if every else " OR ".join(f"({predicate})" for predicate in asking)
         name = naming(column, None, () if every else asking)
@@ -202,7 +202,7 @@ def plain_columns(scan: Scan, components: tuple[Component, ...], naming: ColumnN
 def filtered_columns(scan: Scan, components: tuple[Component, ...], naming: ColumnNames) -> Iterator[Column]:
     """For each predicate the number of its rows, and the columns that its queries ask for over just its rows."""
     guarded, lifts = guarded_columns((ROWS, *components)), lifted_columns((ROWS, *components))
-    asking = wanted_columns(scan)
+    asking = scan.wanted
     for number, predicate in enumerate(scan.predicates):
         for column in dict.fromkeys((ROWS.columns[0], *(c for c, asked in asking.items() if predicate in asked))):
             name = naming(column, number, (predicate,))
@@ -219,7 +219,7 @@ def guarded_column(column: str, number: int | None, condition: str | None, name:
 
 def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Iterator[Column]:
     """The parent's columns that the scan's queries ask for, merged if Spark can, else as they are."""
-    place, asking = parent.place, wanted_columns(scan)
+    place, asking = parent.place, scan.wanted
     if parent.sharing == "filters":  # each predicate counts its rows
         asking.setdefault(ROWS.columns[0], {}).update(dict.fromkeys(scan.predicates))
     merges = merging((ROWS, *stage.components)) or {plain: ("{0}", (plain,)) for plain in asking}
@@ -231,19 +231,10 @@ def merged_columns(scan: Scan, stage: PartialStage, parent: PartialStage) -> Ite
             yield Column(plain, number, sql.format(*read), place[plain, number])
 
 
-def wanted_columns(scan: Scan) -> dict[str, dict[str | None, None]]:
-    """The columns that the scan's queries ask for, each with the predicates of those that do."""
-    found: dict[str, dict[str | None, None]] = {}
-    for bound in scan.served:
-        for column in columns_of(add_row_count(bound.components)):
-            found.setdefault(column, {})[bound.query.where] = None
-    return found
-
-
 def share_slices(scan: Scan, partial: PartialStage, naming: ColumnNames) -> PartialStage:
     """The stage of several predicates, as they share slices at least cost."""
     filtered = tuple(filtered_columns(scan, partial.components, naming))
-    sharing = share_predicates(len(filtered))
+    sharing = scan.sharing or share_predicates(scan)
     if sharing == "filters":
         return replace(partial, sharing=sharing, columns=filtered)
     plain = tuple(plain_columns(scan, partial.components, naming))
@@ -260,13 +251,6 @@ def build_tree(tree: Tree, partial: PartialStage, terms: Terms) -> tuple[FinalSt
     predicates = tuple((number, every) for number in sorted(numbers))
     return replace(final, predicates=predicates, marks=partial.marks, tests=partial.marking.tests,
                    max_bag_values=terms.max_bag_values), answers
-
-
-def add_row_count(components: tuple[Component, ...]) -> tuple[Component, ...]:
-    """The components with the row count first if any count, or nothing else, is asked: counts may refer to it."""
-    if components and not any(c.monoid.counts for c in components):
-        return components
-    return (ROWS, *(c for c in components if c != ROWS))
 
 
 def answer_stages(tree: Tree, partial: PartialStage) -> tuple[AnswerStage, ...]:

@@ -89,7 +89,7 @@ def test_a_plan_is_recorded_as_its_stages(store, record):
     assert record(bound("a"), bound("b", 20, "price > 100"), bound("c", 60, keys=("venue", "symbol"), call="avg")) == 1
     by_symbol, by_both = sorted(nodes(store.catalog, 1), key=lambda node: len(node.keys))
     assert by_symbol.keys == ("symbol",) and by_symbol.predicates == (None, "price > 100")
-    assert (by_symbol.source, by_symbol.time, by_symbol.sharing, by_symbol.parent) == ("trades", "ts", "filters", None)
+    assert (by_symbol.source, by_symbol.time, by_symbol.sharing, by_symbol.parent) == ("trades", "ts", "shards", None)
     assert by_symbol.progressions == ((0, MINUTE),)
     assert sorted(by_both.keys) == ["symbol", "venue"] and by_both.predicates == (None,)
     assert "sum(volume)" in by_symbol.columns

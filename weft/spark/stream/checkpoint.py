@@ -175,7 +175,8 @@ def nest_scan(scan: Scan) -> dict[str, Any]:
     """A scan by the names of its queries."""
     pins = {"pins": vars(scan.pins), "ghosts": [bound.query.name for bound in scan.ghosts]} if scan.pins else {}
     return {"trees": [[b.query.name for b in tree.queries] for tree in scan.trees], "union": list(scan.union),
-            "derived": [nest_scan(child) for child in scan.derived], "slicer": scan.slicer, **pins}
+            "derived": [nest_scan(child) for child in scan.derived], "slicer": scan.slicer, "sharing": scan.sharing,
+            **pins}
 
 
 def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Scan:
@@ -184,7 +185,8 @@ def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Sca
     return Scan(tuple(Tree(tuple(found[name] for name in names)) for names in page["trees"]),
                 tuple(unnest_scan(child, found) for child in page["derived"]), tuple(page["union"]),
                 page.get("slicer", "pairs"), tuple(found[name] for name in page.get("ghosts", ())),
-                pins and ScanPins(pins["key"], tuple(pins["predicates"]), tuple(pins["columns"])))
+                pins and ScanPins(pins["key"], tuple(pins["predicates"]), tuple(pins["columns"])),
+                page.get("sharing", ""))
 
 
 def load_history(found: Mapping[str, Any]) -> GroupingHistory:
