@@ -23,7 +23,7 @@ from weft.optimize.live import is_asked, join_candidates, remove_empty, remove_q
 from weft.slicing import find_slicer
 from weft.spark.stream.checkpoint import VERSION, Checkpoint
 from weft.spark.stream.join import joins_streams
-from weft.spark.stream.live import takes_change
+from weft.spark.stream.live import answered_until, read_boundary, takes_change, would_repeat
 from weft.spark.stream.sinks import FileSink
 from weft.spark.stream.start import SCAN, StreamOptions
 from weft.stages.build import projection
@@ -199,13 +199,16 @@ class LivePlanner:
                    version: int, within: str | None) -> tuple[SharedPlan, str]:
         """The plan with one more query, in a scan that takes it or in one of its own, and why. A query that replaces
         another joins no scan but that one's, whose watermark says what was answered."""
-        model = model_of(workload, self.context.sizes.samples)
+        model, name, why = model_of(workload, self.context.sizes.samples), bound.query.name, ""
         for place, joined in join_candidates(shared, bound, model, projection):
-            key = key_of(shared.scans[place])
-            if key in before and within in (None, key) and self.takes(before[key], joined.scans[place]):
-                return joined, f"'{bound.query.name}' reads slices that {SCAN}{key} has."
-        reason = f"'{bound.query.name}' reads its source in a scan of its own, as a new stream would: "
-        return self.with_scan(shared, bound, version), reason + self.why_alone(shared, bound)
+            key, scan = key_of(shared.scans[place]), joined.scans[place]
+            if key not in before or within not in (None, key) or not self.takes(before[key], scan):
+                continue
+            if within is None or not self.repeats(before[key], scan, name):
+                return joined, f"'{name}' reads slices that {SCAN}{key} has."
+            why = f"{SCAN}{key} answers this window for others, and has not come as far as '{name}' was answered."
+        reason = f"'{name}' reads its source in a scan of its own, as a new stream would: "
+        return self.with_scan(shared, bound, version), reason + (why or self.why_alone(shared, bound))
 
     def with_query_apart(self, shared: SharedPlan, before: Mapping[str, Scan], bound: BoundQuery, workload: Workload,
                          version: int, replaced: Mapping[str, str]) -> tuple[SharedPlan, str]:
@@ -248,6 +251,18 @@ class LivePlanner:
     def takes(self, old: Scan, new: Scan) -> bool:
         """Whether the state of a scan can serve it as it would be."""
         return takes_change(self.graph(old), self.graph(new), self.context.ansi)
+
+    def repeats(self, old: Scan, new: Scan, name: str) -> bool:
+        """Whether a query that replaces another within its scan would answer windows again: where the other one has
+        come from a scan that was ahead of this one."""
+        at = read_boundary(self.launch.checkpoint, key_of(old), self.delay_of(key_of(old)))
+        until = answered_until(self.page, self.graph(old), name, at)
+        return would_repeat(self.page, self.graph(new), name, until, at)
+
+    def delay_of(self, key: str) -> int:
+        """How late rows of a scan may come, in milliseconds."""
+        query = next(scan for scan in self.plan.shared.scans if key_of(scan) == key).head.query
+        return max(self.page.delays[name] for name in query.inputs if name in self.page.delays)
 
     def graph(self, scan: Scan) -> StageGraph:
         """The stages of one scan."""
