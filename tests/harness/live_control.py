@@ -13,6 +13,7 @@ from tests.unit.stages.test_explain import MODEL, SECOND, bound
 from weft.loom import live, live_plan
 from weft.loom.live import LiveControl
 from weft.loom.plan import Plan
+from weft.loom.sources import Sources
 from weft.model.join import Join, JoinInput, JoinKey, TimeBound
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.spark.stream.checkpoint import Checkpoint
@@ -43,6 +44,13 @@ KNOWN |= {"streams": joined("streams", 10), "table": joined("table", 10, None)}
 
 def identity(source: str, text: str) -> str:
     return text
+
+
+class Registered(defaultdict):
+    """Sources that are known as soon as somebody asks for them."""
+
+    find_replaced = Sources.find_replaced
+    _known = property(lambda self: self)
 
 
 class Running:
@@ -76,9 +84,10 @@ def control_maker(monkeypatch, tmp_path: Path) -> Callable[..., Control]:
     for module in (live, live_plan):
         monkeypatch.setattr(module, "model_of", lambda workload, samples: lambda _: MODEL)
     monkeypatch.setattr(Plan, "breakdown", property(lambda plan: SimpleNamespace(cost=10.0 * len(plan.workload))))
-    source = SimpleNamespace(name="trades", stream=SimpleNamespace(name="trades", place="in", delay=lambda spark: 4000))
+    arriving = SimpleNamespace(name="trades", place="in", delay=lambda spark: 4000)
+    source = SimpleNamespace(name="trades", join=None, origin=None, stream=arriving)
     context = SimpleNamespace(spark=None, ansi=True, sizes=SimpleNamespace(samples=None),
-                              sources=defaultdict(lambda: source),
+                              sources=Registered(lambda: source),
                               checker=SimpleNamespace(identity=identity),
                               build=lambda shared: build(shared, identity=identity))
 

@@ -150,6 +150,17 @@ def test_a_checkpoint_of_an_earlier_version_is_not_changed(control):
         control.propose({"short": "short"}, (), {})
 
 
+@pytest.mark.parametrize("ask", [lambda c: c.change({"short": "short"}, (), {}), lambda c: c.change({}, ("a",), {}),
+                                 lambda c: c.preview({"short": "short"}, ()), lambda c: c.reweave()])
+def test_a_stream_whose_source_was_replaced_is_not_moved_to_the_other(control, monkeypatch, ask):
+    before = (control.plan, control.page)
+    control.context.sources["trades"] = SimpleNamespace(**vars(control.context.sources["trades"]))
+    monkeypatch.setattr(control, "make", lambda *_: pytest.fail("it was changed"))
+    with pytest.raises(RunError, match="source 'trades' was replaced since the stream was started"):
+        ask(control)
+    assert (control.plan, control.page) == before
+
+
 def test_weaving_anew_what_is_woven_does_nothing(control):
     told = control.reweave()
     assert told.kind == "free" and not told.added and not told.freed

@@ -112,6 +112,7 @@ class LivePlanner:
         if self.page.begun < VERSION:
             raise RunError(f"the checkpoint '{self.launch.checkpoint}' was begun by an earlier version of Weft, whose "
                            "state does not say how it is laid out: to change queries, start with a new checkpoint.")
+        self.require_sources()
         if self.page.shedding or any(b.query.shed is not None for b in self.plan.workload):
             raise RunError("rows of this stream may be dropped (SHED, drop=), and what was kept of them serves no "
                            "other queries: start those with a checkpoint of their own.")
@@ -128,6 +129,14 @@ class LivePlanner:
                                  hint="Choose another name, or use stream.replace.")
         if not add and set(drop) >= set(self.queries):
             raise RunError("this would leave the stream without queries: add another one first, or stop the stream.")
+
+    def require_sources(self) -> None:
+        """Raise where a source that the stream reads was replaced: what is started anew would read the other one."""
+        named = [source for source in self.plan.sources if source.join is None]
+        if name := self.context.sources.find_replaced(named):
+            raise RunError(f"source '{name}' was replaced since the stream was started, which reads the one before: a "
+                           "change would go on with rows of the other. To change queries, stop the stream and start it "
+                           "over the new source, with a checkpoint of its own where that has other rows.")
 
     def bind(self, add: Mapping[str, str], every: Mapping[str, str]) -> list[BoundQuery]:
         """The new queries, checked."""
