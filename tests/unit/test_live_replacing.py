@@ -9,6 +9,8 @@ import pytest
 from tests.harness.live_control import A, B, accept, advance, control_maker
 from tests.harness.live_run import find_lives
 from tests.unit.stages.test_explain import SECOND
+from weft.errors import QueryError
+from weft.io.sources.rate import Rate
 from weft.spark.stream.checkpoint import Checkpoint
 
 
@@ -62,6 +64,16 @@ def test_a_scan_that_is_behind_and_answers_the_window_for_others_gets_no_replace
     assert bounds(page, found.fresh[0]) == {"14/7": 1000} and bounds(page, behind.behind) == {"14/7": 500}
     advance(behind, 5, 1000, behind.behind)
     assert behind.propose({"b": "sevens"}, ("b",), {}).fresh == ()
+
+
+def test_a_replacement_over_rows_that_are_gone_is_refused_where_it_would_have_to_read_them(monkeypatch, tmp_path):
+    control = control_maker(monkeypatch, tmp_path)(A, B)
+    advance(control)
+    control.context.sources["trades"].origin = Rate()
+    with pytest.raises(QueryError, match=r"(?s)'trades' begins with the rows that come next.*under another name"):
+        control.preview({"b": "finer"}, ("b",))
+    assert control.preview({"b": "b"}, ("b",)).complete_from["b"].timestamp() == 985  # by what is kept
+    assert control.propose({"own": "finer"}, (), {}).fresh  # as a new stream would
 
 
 def test_the_lives_of_a_query_that_is_replaced_twice_begin_where_the_first_ended():

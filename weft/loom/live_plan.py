@@ -12,6 +12,7 @@ from weft.errors import QueriesError, QueryError, RunError
 from weft.io.sinks import FolderSink
 from weft.loom.checks import check_queries
 from weft.loom.context import Context
+from weft.loom.history import keeps_past
 from weft.loom.sizes import model_of
 from weft.loom.sources import NAME
 from weft.model.graph import StageGraph
@@ -216,8 +217,21 @@ class LivePlanner:
             if within is None or not self.repeats(before[key], scan, name):
                 return joined, f"'{name}' reads slices that {SCAN}{key} has."
             why = f"{SCAN}{key} answers this window for others, and has not come as far as '{name}' was answered."
-        reason = f"'{name}' reads its source in a scan of its own, as a new stream would: "
-        return self.with_scan(shared, bound, version), reason + (why or self.why_alone(shared, bound))
+        why = why or self.why_alone(shared, bound)
+        if within:
+            self.require_past(bound, why)
+        reason = f"'{name}' reads its source in a scan of its own, as a new stream would: {why}"
+        return self.with_scan(shared, bound, version), reason
+
+    def require_past(self, bound: BoundQuery, why: str) -> None:
+        """Raise where a query that goes on where another one ended would miss rows of the windows that have begun."""
+        sources = [self.context.sources[name] for name in bound.query.streams]
+        for source in (source for source in sources if not keeps_past(source)):
+            raise QueryError(bound.query.name, f"it needs a scan of its own, since {why.rstrip('.')}; and source "
+                             f"'{source.name}' begins with the rows that come next, so that windows which have begun "
+                             "would be answered from part of their rows.",
+                             hint="Add it under another name, or replace the old one by a query over what is kept: the "
+                                  "same keys and WHERE, and a window that cuts no finer.")
 
     def with_query_apart(self, shared: SharedPlan, before: Mapping[str, Scan], bound: BoundQuery, workload: Workload,
                          version: int, replaced: Mapping[str, str]) -> tuple[SharedPlan, str]:
