@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from threading import Event, Thread, get_ident
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +17,7 @@ from weft.loom.plan import Plan
 from weft.model.plan import Tree
 from weft.spark.stream.checkpoint import BACKFILL, PAGE, write_checkpoint
 from weft.spark.stream.handle import Unchanged
-from weft.spark.stream.scan_plans import ScanPlans
+from weft.spark.stream.scan_plans import Delivery, FixedDelivery
 from weft.spark.stream.sinks import number_trigger
 
 
@@ -238,9 +237,8 @@ def test_where_the_page_may_be_written_no_scan_goes_on_under_the_old_plan(contro
 @pytest.mark.parametrize("ask", [lambda c: c.change({"short": "short"}, (), {}), lambda c: c.reweave(),
                                  lambda c: c.preview({"short": "short"}, ())])
 def test_a_sink_does_not_wait_for_who_waits_for_it(control, ask):
-    plans = SimpleNamespace(deliverer=get_ident())
-    plans.require_outside = partial(ScanPlans.require_outside, plans)
-    control.stream.scans = (SimpleNamespace(plans=None), SimpleNamespace(plans=plans))
+    delivery = FixedDelivery(Delivery(()))
+    control.stream.scans = (SimpleNamespace(deliverer=None), SimpleNamespace(deliverer=delivery))
     held, done = Event(), Event()
 
     def change() -> None:
@@ -252,7 +250,7 @@ def test_a_sink_does_not_wait_for_who_waits_for_it(control, ask):
     other.start()
     try:
         assert held.wait(10)
-        with pytest.raises(RunError, match="from within its own sink"):
+        with delivery(7), pytest.raises(RunError, match="from within its own sink"):
             ask(control)
     finally:
         done.set()

@@ -139,8 +139,8 @@ class LiveControl(LivePlanner):
     def alone(self) -> AbstractContextManager[Any]:
         """What one change holds at a time. Raises in a thread that delivers: who holds it may wait for that."""
         for scan in self.stream.scans:
-            if scan.plans:
-                scan.plans.require_outside()
+            if scan.deliverer:
+                scan.deliverer.require_outside()
         return self._one
 
     def weave(self) -> LiveChange:

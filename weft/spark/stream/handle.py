@@ -27,7 +27,7 @@ from weft.model.plan import SharedPlan
 from weft.optimize.shed.controller import Decision
 from weft.spark.stream.failures import BUSY, advice, error_sentence
 from weft.spark.stream.progress import Labels, trigger_metrics
-from weft.spark.stream.scan_plans import ScanPlans
+from weft.spark.stream.scan_plans import Deliverer, ScanPlans
 from weft.stages.explain import Explanation
 from weft.stages.picture import stream_page
 
@@ -43,7 +43,8 @@ RESTARTS, PAUSE = 4, 2.0
 class RunningScan:
     """A scan that runs: its name, the queries it answers, what its triggers count, the Spark query, what starts it
     once more from its checkpoint, as often as `tries` says since it last got on, what lets it finish a trigger that was
-    cut short, once it is stopped, and its plans, where these can change without a restart."""
+    cut short, once it is stopped, its plans, where these can change without a restart, and who delivers its triggers.
+    """
 
     name: str
     queries: tuple[str, ...]
@@ -53,6 +54,7 @@ class RunningScan:
     finish: Callable[[], None] | None = None
     plans: ScanPlans | None = None
     tries: int = 0
+    deliverer: Deliverer | None = None
 
     @property
     def next_try(self) -> int | None:
