@@ -150,7 +150,7 @@ def run(output: CommandOutput, what: Serving, service: Service, lease: HeldLease
             service.drafts = drafts
             if running and service.stream:  # only now: what is shown of a weaving needs the drafts
                 service.stream.when_woven(partial(show_woven, service, running))
-                service.meter.follow(running.scans)  # one may be over already
+                service.meter.follow_stream(running)  # one may be over already
             if schedules:
                 start_schedule(what, service, stack)
             service.refresh()
@@ -198,7 +198,7 @@ def start_stream(what: Serving, service: Service, stack: ExitStack,
     stack.callback(stop_stream, stream)
     stack.enter_context(listen_to(looms[-1].spark, service.meter, stream.scans))
     changes = StreamChanges(stream, journal, what.folder, what.project.every.get,
-                            tuple(page.decisions) if page else (), lambda now: service.meter.follow(now.scans))
+                            tuple(page.decisions) if page else (), service.meter.follow_stream)
     for name, reason in reconcile(changes, wanted):
         print(f"{name}: {reason}", file=sys.stderr)
     service.stream = changes
@@ -207,7 +207,7 @@ def start_stream(what: Serving, service: Service, stack: ExitStack,
 
 def show_woven(service: Service, stream: Stream) -> None:
     """Count and show what runs after a plan was woven anew by itself."""
-    service.meter.follow(stream.scans)
+    service.meter.follow_stream(stream)
     service.refresh()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +27,7 @@ from weft.server.replies import RefusedRequest
 from weft.server.resume import first_texts, reconcile, resume, tidy_journal
 from weft.server.service import Service, ServicePlaces
 from weft.server.worker import BusyError
+from weft.spark.stream.metrics import MetricsListener
 from weft.spark.stream.progress import ScanMetrics, Totals
 
 
@@ -33,6 +36,9 @@ class Meter:
 
     def readings(self) -> tuple[ScanMetrics, ...]:
         return (ScanMetrics("scan", True, Totals(1, 5, {"mean": 3})),)
+
+    def totals(self) -> Totals:
+        return Totals(1, 5, {"mean": 3})
 
 
 def texts_of(project: Path) -> dict[str, str]:
@@ -100,6 +106,27 @@ def test_somebodys_own_query_is_dropped_and_its_file_stays(project: Path) -> Non
     (project / "queries" / "mean.sql").write_text("SELECT mean, more\n")  # who edits it wants it
     started(project, checkpoint)
     assert checkpoint["mean"] == "SELECT mean, more"
+
+
+def scan_of(key: str, **answers: int) -> Any:
+    """A running scan with one trigger."""
+    done = {"id": key, "batchId": 0, "timestamp": "2024-05-01T12:00:00.000Z", "observedMetrics": {"answers": answers}}
+    query = SimpleNamespace(id=key, isActive=True, recentProgress=[SimpleNamespace(json=json.dumps(done))])
+    return SimpleNamespace(name=f"scan-{key}", queries=tuple(answers), labels={q: (q,) for q in answers}, query=query)
+
+
+def test_a_scan_that_goes_leaves_the_service_well_and_its_answers_counted(project: Path) -> None:
+    service, now = started(project, {}), datetime.now(UTC)
+    service.meter = meter = MetricsListener()
+    meter.follow([scan_of("a", mean=3, sum=1), scan_of("b", sum=4)])  # sum has moved
+    assert service.metrics(now).count(b'weft_answers_total{query="sum"}') == 1
+    meter.end("a")
+    assert not service.health(now)["ok"]
+    meter.follow([scan_of("b", sum=4)])
+    assert service.health(now)["ok"] and [one["scan"] for one in service.live(0, now)["scans"]] == ["scan-b"]
+    assert {one["name"]: one["answers"] for one in service.queries()} == {"mean": 3, "sum": 5}
+    text = service.metrics(now).decode()
+    assert 'weft_answers_total{query="sum"} 5.0' in text and "scan-a" not in text
 
 
 @pytest.mark.parametrize(("act", "reason"), [
