@@ -19,6 +19,7 @@ from weft.model.plan import Scan, SharedPlan, Tree
 from weft.spark.stream.checkpoint import Checkpoint
 from weft.spark.stream.start import StreamOptions
 from weft.spark.stream.surroundings import StreamEnvironment
+from weft.sql.freshness import parse_bound
 from weft.stages.build import build
 
 A, B = bound("a", 20 * SECOND, 5 * SECOND), bound("b", 60 * SECOND, 10 * SECOND, "max")
@@ -62,12 +63,15 @@ class Running:
         change(())
 
 
-class Control(LiveControl):
-    """A control whose queries are bound by hand."""
+def bind_known(context, add, every):
+    """The queries of KNOWN that texts name."""
+    bounds = {name: parse_bound(text) for name, text in every.items()}
+    return [replace(KNOWN[text], query=replace(KNOWN[text].query, name=name, text=text, every=bounds.get(name)))
+            for name, text in add.items()]
 
-    def bind(self, add, every):
-        return [replace(KNOWN[text], query=replace(KNOWN[text].query, name=name, text=text))
-                for name, text in add.items()]
+
+class Control(LiveControl):
+    """A control of scans that do not run."""
 
     swap_refused = "the test says so"
 
@@ -83,10 +87,11 @@ def control_maker(monkeypatch, tmp_path: Path) -> Callable[..., Control]:
     """What makes the control of a stream of some queries, whose checkpoint is a folder of the test's."""
     for module in (live, live_plan):
         monkeypatch.setattr(module, "model_of", lambda workload, samples: lambda _: MODEL)
+    monkeypatch.setattr(live_plan, "check_queries", bind_known)
     monkeypatch.setattr(Plan, "breakdown", property(lambda plan: SimpleNamespace(cost=10.0 * len(plan.workload))))
     arriving = SimpleNamespace(name="trades", place="in", delay=lambda spark: 4000)
     source = SimpleNamespace(name="trades", join=None, origin=None, stream=arriving)
-    context = SimpleNamespace(spark=None, ansi=True, sizes=SimpleNamespace(samples=None),
+    context = SimpleNamespace(spark=None, ansi=True, every=None, sizes=SimpleNamespace(samples=None),
                               sources=Registered(lambda: source),
                               checker=SimpleNamespace(identity=identity),
                               build=lambda shared: build(shared, identity=identity))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -74,6 +75,21 @@ def test_a_replacement_over_rows_that_are_gone_is_refused_where_it_would_have_to
         control.preview({"b": "finer"}, ("b",))
     assert control.preview({"b": "b"}, ("b",)).complete_from["b"].timestamp() == 985  # by what is kept
     assert control.propose({"own": "finer"}, (), {}).fresh  # as a new stream would
+
+
+@pytest.mark.parametrize(("mine", "given", "loom", "found"), [
+    (60, {}, None, 60), (60, {}, 300, 60), (60, {"b": "2 minutes"}, 300, 120), (None, {}, 300, 300),
+    (None, {}, None, None)])
+def test_a_replacement_keeps_its_bound_on_the_time_between_answers(monkeypatch, tmp_path, mine, given, loom, found):
+    timed = replace(B, query=replace(B.query, every=mine and mine * SECOND))
+    control = control_maker(monkeypatch, tmp_path)(A, timed)
+    control.context.every = loom and loom * SECOND
+    advance(control)
+    plan = control.propose({"b": "b", "own": "short"}, ("b",), given).plan
+    every = {bound.query.name: bound.query.every for bound in plan.workload}
+    assert (every["b"], every["own"]) == (found and found * SECOND, loom and loom * SECOND)
+    page = accept(control, control.propose({"b": "finer"}, ("b",), given))
+    assert page.every.get("b") == (found and found * SECOND)
 
 
 def test_the_lives_of_a_query_that_is_replaced_twice_begin_where_the_first_ended():

@@ -13,6 +13,7 @@ from weft.io.sinks import FolderSink
 from weft.loom.checks import check_queries
 from weft.loom.context import Context
 from weft.loom.history import keeps_past
+from weft.loom.registry import fresh_as
 from weft.loom.sizes import model_of
 from weft.loom.sources import NAME
 from weft.model.graph import StageGraph
@@ -140,7 +141,8 @@ class LivePlanner:
                            "over the new source, with a checkpoint of its own where that has other rows.")
 
     def bind(self, add: Mapping[str, str], every: Mapping[str, str]) -> list[BoundQuery]:
-        """The new queries, checked."""
+        """The new queries, checked. One that does not say how often its answers must come has the bound of the one that
+        it replaces, or else the loom's."""
         try:
             found = check_queries(self.context, add, every=every)
         except QueriesError as error:
@@ -149,7 +151,9 @@ class LivePlanner:
             if bound.query.shed is not None:
                 raise QueryError(bound.query.name, "it accepts an error (SHED), or its source drops rows, and a stream "
                                  "that runs begins to drop none.", hint="Leave out SHED, or start another stream.")
-        return found
+        before = {bound.query.name: bound.query.every for bound in self.plan.workload}
+        return [bound if bound.query.every else fresh_as(bound, before.get(bound.query.name) or self.context.every)
+                for bound in found]
 
     def require_outputs(self, adding: Iterable[BoundQuery], replaced: Mapping[str, str]) -> None:
         """Raise where answers of a query would lie beside others of its name that are not like them."""

@@ -118,7 +118,8 @@ class StreamChanges:
         """Let a query run with another text."""
         if not self.can_change or name not in self.running:
             return self.add(name, sql)
-        return self._make(self.journal, Pending("replace", name, sql), lambda live: live.replace(name, sql))
+        return self._make(self.journal, Pending("replace", name, sql),
+                          lambda live: live.replace(name, sql, every=self._every(name)))
 
     def drop(self, name: str, sql: str) -> dict[str, Any]:
         """Let a query of the project end; until `forget` it is known as dropped, so that no start brings it back."""

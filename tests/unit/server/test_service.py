@@ -108,6 +108,13 @@ def test_somebodys_own_query_is_dropped_and_its_file_stays(project: Path) -> Non
     assert checkpoint["mean"] == "SELECT mean, more"
 
 
+def test_a_replaced_query_has_the_bound_that_the_project_gives_it(tmp_path: Path) -> None:
+    stream = LiveStream({"mean": "SELECT mean"})
+    changes = StreamChanges(stream, Journal("ck", {"mean": "SELECT mean"}), tmp_path, {"mean": "1 minute"}.get)  # type: ignore
+    changes.replace("mean", "SELECT other")
+    assert stream.every == {"mean": "1 minute"}
+
+
 def scan_of(key: str, **answers: int) -> Any:
     """A running scan with one trigger."""
     done = {"id": key, "batchId": 0, "timestamp": "2024-05-01T12:00:00.000Z", "observedMetrics": {"answers": answers}}

@@ -162,9 +162,10 @@ class Stream:
         """Answer a query no more, from the next trigger on; what was answered stays."""
         return self._changes().change({}, (name,), {})
 
-    def replace(self, name: str, sql: str, history: History | None = None) -> LiveChange:
-        """Let a query ask for something else from the next trigger on; it must give the same columns."""
-        return self._changes().change({name: sql}, (name,), {}, history)
+    def replace(self, name: str, sql: str, history: History | None = None, every: str | None = None) -> LiveChange:
+        """Let a query ask for something else from the next trigger on; it must give the same columns. It keeps its
+        bound on the time between answers unless its text or `every` has another."""
+        return self._changes().change({name: sql}, (name,), {name: every} if every else {}, history)
 
     def change(self, add: Mapping[str, str], drop: Sequence[str] = (), history: History | None = None) -> LiveChange:
         """Drop and add several queries at one trigger boundary, all or none: the SQL of each by its name."""
