@@ -25,7 +25,7 @@ from weft.cli.stream import FOREVER, POLL, StreamSettings, settings_of
 from weft.cli.stream_table import AVAILABLE, StreamTable
 from weft.cli.tables import counted
 from weft.cli.toml import FILE as TOML
-from weft.cli.weaving import read_texts, weave_texts
+from weft.cli.weaving import read_texts, readable_texts, weave_texts
 from weft.errors import ProjectError
 from weft.io.sinks import Sink
 from weft.runner.lease import SERVICE, HeldLease, holding_lease
@@ -119,6 +119,7 @@ def new_service(what: Serving) -> Service:
                            readable(what.project.sink), what.letters)
     service = Service(what.project.name, places, MetricsListener(history.add), history)
     service.can_keep = lambda name: keeps(what.project, name)
+    service.project_texts = partial(readable_texts, what.project)
     return service
 
 

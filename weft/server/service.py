@@ -67,6 +67,7 @@ class Service:
         self.stream: StreamChanges | None = None
         self.schedule: ScheduleRuns | None = None
         self.can_keep: Callable[[str], bool] = lambda name: True
+        self.project_texts: Callable[[], Mapping[str, str]] = dict
         self.failure = ""
         self._plan: ShownPlan | None = None
         self._changes: deque[dict[str, Any]] = deque(maxlen=MOST_CHANGES)
@@ -201,7 +202,7 @@ class Service:
         drafts, plain = self._drafts(), require_sql(sql)
         if self.stream:
             self.stream.require_healthy()
-        if self.stream and self.stream.restores(name, plain):
+        if self.stream and self.stream.restores(name, plain, self.project_texts):
             return self._tell("add", name, self._start(name, plain))
         require_name(name, {**drafts.texts, **(self.stream.running if self.stream else {})})
         if not self.can_keep(name):

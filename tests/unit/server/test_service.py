@@ -62,6 +62,7 @@ def started(project: Path, checkpoint: dict[str, str], kind: type[FixedStream] =
     list(reconcile(changes, wanted))
     service = Service("p", ServicePlaces(files), Meter(), TriggerHistory())  # type: ignore[arg-type]
     service.drafts, service.stream = FakeDrafts(wanted), changes  # type: ignore[assignment]
+    service.project_texts = lambda: texts_of(project)
     service.refresh()
     return service
 
@@ -98,7 +99,7 @@ def test_somebodys_own_query_is_dropped_and_its_file_stays(project: Path) -> Non
     assert "mean" not in checkpoint and (project / "queries" / "mean.sql").exists()
     again = started(project, checkpoint)
     assert "mean" not in checkpoint and [one["name"] for one in again.queries()] == ["sum"]
-    with pytest.raises(RefusedRequest, match="give it the same SQL to have it back"):
+    with pytest.raises(RefusedRequest, match="give it the SQL of that file to have it back"):
         again.add("mean", "SELECT other")
     again.add("mean", "SELECT mean")
     assert checkpoint["mean"] == "SELECT mean" and read_journal(project / "serve").dropped == {}
@@ -134,6 +135,29 @@ def test_a_scan_that_goes_leaves_the_service_well_and_its_answers_counted(projec
     assert {one["name"]: one["answers"] for one in service.queries()} == {"mean": 3, "sum": 5}
     text = service.metrics(now).decode()
     assert 'weft_answers_total{query="sum"} 5.0' in text and "scan-a" not in text
+
+
+@pytest.mark.parametrize("sql", ["SELECT mean", "SELECT another"])
+def test_a_dropped_query_whose_file_is_gone_is_kept_when_it_comes_again(project: Path, sql: str) -> None:
+    checkpoint: dict[str, str] = {}
+    service = started(project, checkpoint)
+    service.drop("mean")
+    (project / "queries" / "mean.sql").unlink()
+    service.add("mean", sql)
+    assert checkpoint["mean"] == texts_of(project)["mean"] == sql and service.places.files.is_ours("mean")
+    assert read_journal(project / "serve").dropped == {}
+    again = started(project, checkpoint)
+    assert checkpoint["mean"] == again.stream.running["mean"] == sql  # type: ignore[union-attr]
+
+
+def test_a_dropped_query_whose_file_was_edited_comes_back_by_that_file(project: Path) -> None:
+    service = started(project, checkpoint := {})
+    service.drop("mean")
+    (project / "queries" / "mean.sql").write_text("SELECT edited\n")
+    with pytest.raises(RefusedRequest, match="the SQL of that file"):
+        service.add("mean", "SELECT mean")
+    service.add("mean", "SELECT edited")
+    assert checkpoint["mean"] == "SELECT edited" and not service.places.files.is_ours("mean")
 
 
 @pytest.mark.parametrize(("act", "reason"), [
