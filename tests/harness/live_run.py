@@ -130,7 +130,8 @@ def find_lives(initial: dict[str, str], changes: list[dict]) -> list[Life]:
     """The lives of queries, by what the page of a checkpoint says of changes."""
     done, living = [], {name: Life(name, sql) for name, sql in initial.items()}
     for change in changes:
-        ended = {name: EPOCH + timedelta(microseconds=change["until"].get(key, 0))
+        # A query that took over from a scan further ahead, and goes before its own is there, has answered nothing.
+        ended = {name: max(EPOCH + timedelta(microseconds=change["until"].get(key, 0)), living[name].after or EPOCH)
                  for name, key in change["dropped"].items()}
         done += [replace(living.pop(name), until=until) for name, until in ended.items()]
         for name, sql in change["added"].items():

@@ -60,6 +60,7 @@ def test_a_query_that_gets_another_scan_keeps_what_it_has_answered_in_memory(spa
         before = stream.scans[0].name
         stream.replace("volume", VOLUME.format("'7 seconds'"))
         assert stream.scans[0].name != before
+        stream.replace("volume", VOLUME.format("'11 seconds'"))  # before the scan has caught up
         run.feed()
         expected = run.expected(spark, run.finish(stream))["volume"]
         until = time.monotonic() + 120
@@ -67,3 +68,28 @@ def test_a_query_that_gets_another_scan_keeps_what_it_has_answered_in_memory(spa
             time.sleep(0.2)  # windows close in a trigger without rows, for which Spark does not wait
         rows = spark.createDataFrame(stream.memory.table("volume").combine_chunks()).collect()
     assert sorted(map(tuple, rows), key=repr) == expected
+
+
+def test_a_sink_of_a_scan_that_spark_cuts_does_not_wait_for_itself(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    run, found = LiveRun(tmp_path, Random(6)), []
+    loom = run.make_loom(spark)
+    loom.query("middle", "SELECT symbol, window.end AS e, median(size) AS m FROM trades "
+                         "GROUP BY symbol, window(ts, '5 seconds')")
+
+    def ask(name, rows, number):
+        try:
+            stream.preview(add={"volume": VOLUME.format("'5 seconds'")})
+        except RunError as error:
+            found.append(str(error))
+
+    for _ in range(2):
+        run.feed()
+    with loom.start(tmp_path / "checkpoint", ask) as stream:
+        assert stream.scans[0].plans is None
+        stream.processAllAvailable()
+        run.feed()
+        stream.processAllAvailable()
+        assert found and all("from within its own sink" in each for each in found)
+        assert stream.preview(add={"volume": VOLUME.format("'5 seconds'")}).kind == "free"
+    loom.close()

@@ -2,134 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from threading import Event, Thread, get_ident
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.stages.test_explain import MODEL, SECOND, bound
+from tests.harness.live_control import A, B, accept, advance, control_maker, joined
 from weft.errors import QueryError, RunError
-from weft.loom import live, live_plan
+from weft.loom import live
 from weft.loom.history import find_history
-from weft.loom.live import LiveControl
 from weft.loom.plan import Plan
-from weft.model.join import Join, JoinInput, JoinKey, TimeBound
-from weft.model.plan import Scan, SharedPlan, Tree
-from weft.spark.stream.checkpoint import BACKFILL, PAGE, Checkpoint, write_checkpoint
+from weft.model.plan import Tree
+from weft.spark.stream.checkpoint import BACKFILL, PAGE, write_checkpoint
 from weft.spark.stream.handle import Unchanged
-from weft.spark.stream.scan_plans import ScanPlans
+from weft.spark.stream.scan_plans import Delivery, FixedDelivery
 from weft.spark.stream.sinks import number_trigger
-from weft.spark.stream.start import StreamOptions
-from weft.spark.stream.surroundings import StreamEnvironment
-from weft.stages.build import build
-
-A, B = bound("a", 20 * SECOND, 5 * SECOND), bound("b", 60 * SECOND, 10 * SECOND, "max")
-KNOWN = {"short": bound("short", 10 * SECOND, 5 * SECOND), "long": bound("long", 600 * SECOND, 10 * SECOND),
-         "column": bound("column", 20 * SECOND, 5 * SECOND, "min"), "finer": bound("finer", 21 * SECOND, 7 * SECOND),
-         "keys": bound("keys", 20 * SECOND, 5 * SECOND, keys=("venue",)),
-         "b": bound("b", 20 * SECOND, 5 * SECOND, "max")}
-
-
-def joined(name: str, length: int, time: str | None = "ts"):
-    """A query over a join of trades with another stream, or with a table that has no time."""
-    inputs = tuple(JoinInput(source, source, at, tuple((own, f"{source}.{own}") for own in ("ts", "symbol", "volume")))
-                   for source, at in (("quotes", time), ("trades", "ts")))
-    bounds = (TimeBound(0, 1, 10 * SECOND), TimeBound(1, 0, 10 * SECOND)) if time else ()
-    join = Join(inputs, (JoinKey(0, 1, "`quotes.symbol`", "`trades.symbol`"),), bounds)
-    found = bound(name, length * SECOND, 5 * SECOND)
-    return replace(found, query=replace(found.query, source=join.name, time="`trades.ts`", keys=("`trades.symbol`",),
-                                        join=join))
-
-
-KNOWN |= {"streams": joined("streams", 10), "table": joined("table", 10, None)}
-
-
-def identity(source: str, text: str) -> str:
-    return text
-
-
-class Running:
-    """A stream that holds no scan, and lets every change be made."""
-
-    scans = ()
-
-    def swap(self, names, held, change):
-        change(())
-
-
-class Control(LiveControl):
-    """A control whose queries are bound by hand."""
-
-    def bind(self, add, every):
-        return [replace(KNOWN[text], query=replace(KNOWN[text].query, name=name, text=text))
-                for name, text in add.items()]
-
-    swap_refused = "the test says so"
-
-    def running(self, key):
-        return self.scans.setdefault(key, SimpleNamespace(
-            plans=SimpleNamespace(why_not=lambda *_: self.swap_refused, broken=False)))
-
-    def guard(self, found):
-        """Nothing that a start needs is here."""
 
 
 @pytest.fixture
 def make_control(monkeypatch, tmp_path):
-    for module in (live, live_plan):
-        monkeypatch.setattr(module, "model_of", lambda workload, samples: lambda _: MODEL)
-    monkeypatch.setattr(Plan, "breakdown", property(lambda plan: SimpleNamespace(cost=10.0 * len(plan.workload))))
-    source = SimpleNamespace(name="trades", stream=SimpleNamespace(name="trades", place="in", delay=lambda spark: 4000))
-    context = SimpleNamespace(spark=None, ansi=True, sizes=SimpleNamespace(samples=None),
-                              sources=defaultdict(lambda: source),
-                              checker=SimpleNamespace(identity=identity),
-                              build=lambda shared: build(shared, identity=identity))
-
-    def make(*queries):
-        plan = Plan.of(context, queries, SharedPlan("tri_weave", (Scan((Tree(queries),)),)))
-        around = StreamEnvironment({}, None, {}, "UTC")
-        page = Checkpoint.new(plan.shared, plan.stages, 2, {"trades": 4000}, around, identity)
-        launch = SimpleNamespace(checkpoint=str(tmp_path), letters="letters")
-        made = Control(Running(), plan, page, launch, StreamOptions(str(tmp_path), "noop"), None)
-        made.scans = {}
-        return made
-
-    return make
+    return control_maker(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def control(make_control):
     return make_control(A, B)
-
-
-def advance(control: Control, trigger: int = 9, until: int = 1000) -> None:
-    """Let every scan have made so many triggers."""
-    for scan in control.plan.shared.scans:
-        for log, text in (("offsets", {"batchWatermarkMs": until * 1000}),
-                          ("commits", {"nextBatchWatermarkMs": (until + 5) * 1000})):
-            folder = Path(control.launch.checkpoint) / f"scan-{scan.pins.key}" / log
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / str(trigger)).write_text(f"v1\n{json.dumps(text)}")
-
-
-def accept(control: Control, found) -> Checkpoint:
-    """Make a change on paper, and read its page back."""
-    page = control.next_page(found, control.boundaries(found))
-    page = page.completed(control.describe(found, page).to_dict()["complete_from"])
-    plain = json.loads(json.dumps({**vars(page), "around": vars(page.around)}))
-    page = Checkpoint(**{**plain, "around": StreamEnvironment(**plain["around"])})
-    known = {b.query.name: b for scan in found.plan.shared.scans for b in scan.served}
-    assert set(page.texts) == set(known)
-    again = Plan.of(control.context, found.plan.workload, page.plan(tuple(known.values())))
-    assert [scan.root.id for scan in again.stages.scans] == [scan.root.id for scan in found.plan.stages.scans]
-    page.require_state("here", again.stages)
-    control.__init__(control.stream, again, page, control.launch, control.wanted, None)
-    return page
 
 
 def test_a_window_over_kept_slices_restarts_its_scan_and_answers_whole_windows(control):
@@ -250,6 +149,17 @@ def test_a_checkpoint_of_an_earlier_version_is_not_changed(control):
         control.propose({"short": "short"}, (), {})
 
 
+@pytest.mark.parametrize("ask", [lambda c: c.change({"short": "short"}, (), {}), lambda c: c.change({}, ("a",), {}),
+                                 lambda c: c.preview({"short": "short"}, ()), lambda c: c.reweave()])
+def test_a_stream_whose_source_was_replaced_is_not_moved_to_the_other(control, monkeypatch, ask):
+    before = (control.plan, control.page)
+    control.context.sources["trades"] = SimpleNamespace(**vars(control.context.sources["trades"]))
+    monkeypatch.setattr(control, "make", lambda *_: pytest.fail("it was changed"))
+    with pytest.raises(RunError, match="source 'trades' was replaced since the stream was started"):
+        ask(control)
+    assert (control.plan, control.page) == before
+
+
 def test_weaving_anew_what_is_woven_does_nothing(control):
     told = control.reweave()
     assert told.kind == "free" and not told.added and not told.freed
@@ -327,9 +237,8 @@ def test_where_the_page_may_be_written_no_scan_goes_on_under_the_old_plan(contro
 @pytest.mark.parametrize("ask", [lambda c: c.change({"short": "short"}, (), {}), lambda c: c.reweave(),
                                  lambda c: c.preview({"short": "short"}, ())])
 def test_a_sink_does_not_wait_for_who_waits_for_it(control, ask):
-    plans = SimpleNamespace(deliverer=get_ident())
-    plans.require_outside = partial(ScanPlans.require_outside, plans)
-    control.stream.scans = (SimpleNamespace(plans=None), SimpleNamespace(plans=plans))
+    delivery = FixedDelivery(Delivery(()))
+    control.stream.scans = (SimpleNamespace(deliverer=None), SimpleNamespace(deliverer=delivery))
     held, done = Event(), Event()
 
     def change() -> None:
@@ -341,7 +250,7 @@ def test_a_sink_does_not_wait_for_who_waits_for_it(control, ask):
     other.start()
     try:
         assert held.wait(10)
-        with pytest.raises(RunError, match="from within its own sink"):
+        with delivery(7), pytest.raises(RunError, match="from within its own sink"):
             ask(control)
     finally:
         done.set()

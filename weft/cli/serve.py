@@ -25,7 +25,7 @@ from weft.cli.stream import FOREVER, POLL, StreamSettings, settings_of
 from weft.cli.stream_table import AVAILABLE, StreamTable
 from weft.cli.tables import counted
 from weft.cli.toml import FILE as TOML
-from weft.cli.weaving import read_texts, weave_texts
+from weft.cli.weaving import read_texts, readable_texts, weave_texts
 from weft.errors import ProjectError
 from weft.io.sinks import Sink
 from weft.runner.lease import SERVICE, HeldLease, holding_lease
@@ -119,6 +119,7 @@ def new_service(what: Serving) -> Service:
                            readable(what.project.sink), what.letters)
     service = Service(what.project.name, places, MetricsListener(history.add), history)
     service.can_keep = lambda name: keeps(what.project, name)
+    service.project_texts = partial(readable_texts, what.project)
     return service
 
 
@@ -150,7 +151,7 @@ def run(output: CommandOutput, what: Serving, service: Service, lease: HeldLease
             service.drafts = drafts
             if running and service.stream:  # only now: what is shown of a weaving needs the drafts
                 service.stream.when_woven(partial(show_woven, service, running))
-                service.meter.follow(running.scans)  # one may be over already
+                service.meter.follow_stream(running)  # one may be over already
             if schedules:
                 start_schedule(what, service, stack)
             service.refresh()
@@ -198,7 +199,7 @@ def start_stream(what: Serving, service: Service, stack: ExitStack,
     stack.callback(stop_stream, stream)
     stack.enter_context(listen_to(looms[-1].spark, service.meter, stream.scans))
     changes = StreamChanges(stream, journal, what.folder, what.project.every.get,
-                            tuple(page.decisions) if page else (), lambda now: service.meter.follow(now.scans))
+                            tuple(page.decisions) if page else (), service.meter.follow_stream)
     for name, reason in reconcile(changes, wanted):
         print(f"{name}: {reason}", file=sys.stderr)
     service.stream = changes
@@ -207,7 +208,7 @@ def start_stream(what: Serving, service: Service, stack: ExitStack,
 
 def show_woven(service: Service, stream: Stream) -> None:
     """Count and show what runs after a plan was woven anew by itself."""
-    service.meter.follow(stream.scans)
+    service.meter.follow_stream(stream)
     service.refresh()
 
 

@@ -55,12 +55,22 @@ def weave_all(project: Project, only: Iterable[str], report: Report) -> LoadedPr
 
 def read_texts(project: Project) -> dict[str, str]:
     """The SQL of every query of a project by its name, as whoever wrote it did; else raises all faults at once."""
-    from weft.server.query_files import without_mark
-
     found = read_queries(project.folder, project.files)
     said = (*found.faults, *unknown_bounds(project, found))
     if said:
         raise Faulty(said)
+    return texts_of(found)
+
+
+def readable_texts(project: Project) -> dict[str, str]:
+    """The SQL of those queries of a project that can be read now, whatever is wrong with its other files."""
+    return texts_of(read_queries(project.folder, project.files))
+
+
+def texts_of(found: QuerySet) -> dict[str, str]:
+    """The SQL of queries by their names, without what the service writes above its own."""
+    from weft.server.query_files import without_mark
+
     return {query.name: without_mark(query.sql) for query in found.queries}
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What a plan needs to be made and to run."""
+    """What a plan needs to be made and to run; `every` is the bound of queries that have none of their own."""
 
     spark: SparkSession
     checker: Checker
@@ -36,6 +36,7 @@ class Context:
     store: Store | None = None
     pilots: dict[tuple, tuple[DataFrame, Pilot]] = field(default_factory=dict)
     join_pilots: dict[tuple, tuple[DataFrame, UnitPilot]] = field(default_factory=dict)
+    every: int | None = None
 
     @property
     def ansi(self) -> bool:

@@ -42,10 +42,15 @@ def find_history(context: Context, query: Query, given: History) -> DataFrame:
 
 def require_past(source: Source) -> None:
     """Raise where a scan that starts now would miss the rows that came after the history."""
-    if isinstance(source.origin, RowSource) and not source.origin.keeps_past:
+    if not keeps_past(source):
         raise SourceError(f"source '{source.name}' begins with the rows that come next, so those that came between its "
                           "history and now would be missed: a history needs a source that is read from its beginning, "
                           "such as files, or a topic with starting='earliest'.")
+
+
+def keeps_past(source: Source) -> bool:
+    """Whether a scan that starts now reads rows that came before; of a user's own DataFrame that is taken on trust."""
+    return not isinstance(source.origin, RowSource) or source.origin.keeps_past
 
 
 def choose_table(query: Query, given: History) -> Table:

@@ -17,7 +17,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from weft.final.state.changes import Boundary, list_window
+from weft.final.state.changes import Boundary
 from weft.io.row_source import History
 from weft.loom.history import find_history, never_null
 from weft.loom.live_plan import LivePlanner, Proposal, key_of
@@ -31,7 +31,15 @@ from weft.spark.stream.backfill import copy_history, find_cut, remove_histories
 from weft.spark.stream.checkpoint import BACKFILL, MOST_CHANGES, Checkpoint, nest_scan, open_checkpoint, query_meaning
 from weft.spark.stream.flow import Flow
 from weft.spark.stream.handle import RunningScan, Stream, Unchanged
-from weft.spark.stream.live import change_state, first_starts, is_settled, new_state, read_boundary
+from weft.spark.stream.live import (
+    answered_until,
+    change_state,
+    first_starts,
+    is_settled,
+    new_state,
+    query_place,
+    read_boundary,
+)
 from weft.spark.stream.outputs import outputs_for
 from weft.spark.stream.scan_plans import UNKNOWN, NextPlan
 from weft.spark.stream.sinks import require_free
@@ -131,8 +139,8 @@ class LiveControl(LivePlanner):
     def alone(self) -> AbstractContextManager[Any]:
         """What one change holds at a time. Raises in a thread that delivers: who holds it may wait for that."""
         for scan in self.stream.scans:
-            if scan.plans:
-                scan.plans.require_outside()
+            if scan.deliverer:
+                scan.deliverer.require_outside()
         return self._one
 
     def weave(self) -> LiveChange:
@@ -180,17 +188,13 @@ class LiveControl(LivePlanner):
         return {key: read_boundary(self.launch.checkpoint, key, self.delay_of(key))
                 for key in (*found.changed, *found.gone)}
 
-    def delay_of(self, key: str) -> int:
-        """How late rows of a scan may come, in milliseconds."""
-        query = next(scan for scan in self.plan.shared.scans if key_of(scan) == key).head.query
-        return max(self.page.delays[name] for name in query.inputs if name in self.page.delays)
-
     def next_page(self, found: Proposal, at: Mapping[str, Boundary | None], woven: bool = False) -> Checkpoint:
         """The page with a change that is made at these boundaries."""
         page, plan, ansi, version = self.page, found.plan, self.context.ansi, self.page.plan_version + 1
         old, new = ({scan.root.id: scan for scan in each.stages.scans} for each in (self.plan, plan))
         state = {**{key: page.state[key] for key in new if key in page.state},
-                 **{key: change_state(page, old[key], new[key], at[key], ansi) for key in found.changed},
+                 **{key: change_state(page, old[key], new[key], at[key], self.answered(found, new[key], at), ansi)
+                    for key in found.changed},
                  **{key: {**new_state(page, new[key], version, self.answered(found, new[key], at), ansi),
                           **found.past.get(key, {})} for key in found.fresh}}
         ghosts = [bound for scan in plan.shared.scans for node in scan.nodes for bound in node.ghosts]
@@ -221,11 +225,16 @@ class LiveControl(LivePlanner):
         names = dict.fromkeys(name for bound in plan.workload for name in bound.query.streams)
         return {name: self.context.sources[name].stream.delay(self.context.spark) for name in names}
 
-    def answered(self, found: Proposal, scan: StageGraph, at: Mapping[str, Boundary | None]) -> dict[str, int]:
-        """Up to when windows of a new scan were answered by a query that one of its own replaces."""
-        windows = {b.query.name: b.query.window for b in found.plan.workload}
-        before = {name: at[found.replaced[name]] for name in scan.queries() if name in found.replaced}
-        return {list_window(windows[name]): boundary.until for name, boundary in before.items() if boundary}
+    def answered(self, found: Proposal, scan: StageGraph,
+                 at: Mapping[str, Boundary | None]) -> dict[str, dict[str, int]]:
+        """Up to when windows of a scan were answered by queries that its own replace, by groupings."""
+        old = {each.root.id: each for each in self.plan.stages.scans}
+        made: dict[str, dict[str, int]] = {}
+        for name in (name for name in scan.queries() if name in found.replaced):
+            key, (grouping, window) = found.replaced[name], query_place(scan, name)
+            if until := answered_until(self.page, old[key], name, at[key]):
+                made.setdefault(grouping, {})[window] = max(until, made.get(grouping, {}).get(window, 0))
+        return made
 
     def describe(self, found: Proposal, page: Checkpoint) -> LiveChange:
         """What a change does."""

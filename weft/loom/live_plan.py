@@ -12,6 +12,8 @@ from weft.errors import QueriesError, QueryError, RunError
 from weft.io.sinks import FolderSink
 from weft.loom.checks import check_queries
 from weft.loom.context import Context
+from weft.loom.history import keeps_past
+from weft.loom.registry import fresh_as
 from weft.loom.sizes import model_of
 from weft.loom.sources import NAME
 from weft.model.graph import StageGraph
@@ -23,7 +25,7 @@ from weft.optimize.live import is_asked, join_candidates, remove_empty, remove_q
 from weft.slicing import find_slicer
 from weft.spark.stream.checkpoint import VERSION, Checkpoint
 from weft.spark.stream.join import joins_streams
-from weft.spark.stream.live import takes_change
+from weft.spark.stream.live import answered_until, read_boundary, takes_change, would_repeat
 from weft.spark.stream.sinks import FileSink
 from weft.spark.stream.start import SCAN, StreamOptions
 from weft.stages.build import projection
@@ -112,6 +114,7 @@ class LivePlanner:
         if self.page.begun < VERSION:
             raise RunError(f"the checkpoint '{self.launch.checkpoint}' was begun by an earlier version of Weft, whose "
                            "state does not say how it is laid out: to change queries, start with a new checkpoint.")
+        self.require_sources()
         if self.page.shedding or any(b.query.shed is not None for b in self.plan.workload):
             raise RunError("rows of this stream may be dropped (SHED, drop=), and what was kept of them serves no "
                            "other queries: start those with a checkpoint of their own.")
@@ -129,8 +132,17 @@ class LivePlanner:
         if not add and set(drop) >= set(self.queries):
             raise RunError("this would leave the stream without queries: add another one first, or stop the stream.")
 
+    def require_sources(self) -> None:
+        """Raise where a source that the stream reads was replaced: what is started anew would read the other one."""
+        named = [source for source in self.plan.sources if source.join is None]
+        if name := self.context.sources.find_replaced(named):
+            raise RunError(f"source '{name}' was replaced since the stream was started, which reads the one before: a "
+                           "change would go on with rows of the other. To change queries, stop the stream and start it "
+                           "over the new source, with a checkpoint of its own where that has other rows.")
+
     def bind(self, add: Mapping[str, str], every: Mapping[str, str]) -> list[BoundQuery]:
-        """The new queries, checked."""
+        """The new queries, checked. One that does not say how often its answers must come has the bound of the one that
+        it replaces, or else the loom's."""
         try:
             found = check_queries(self.context, add, every=every)
         except QueriesError as error:
@@ -139,7 +151,9 @@ class LivePlanner:
             if bound.query.shed is not None:
                 raise QueryError(bound.query.name, "it accepts an error (SHED), or its source drops rows, and a stream "
                                  "that runs begins to drop none.", hint="Leave out SHED, or start another stream.")
-        return found
+        before = {bound.query.name: bound.query.every for bound in self.plan.workload}
+        return [bound if bound.query.every else fresh_as(bound, before.get(bound.query.name) or self.context.every)
+                for bound in found]
 
     def require_outputs(self, adding: Iterable[BoundQuery], replaced: Mapping[str, str]) -> None:
         """Raise where answers of a query would lie beside others of its name that are not like them."""
@@ -199,13 +213,29 @@ class LivePlanner:
                    version: int, within: str | None) -> tuple[SharedPlan, str]:
         """The plan with one more query, in a scan that takes it or in one of its own, and why. A query that replaces
         another joins no scan but that one's, whose watermark says what was answered."""
-        model = model_of(workload, self.context.sizes.samples)
+        model, name, why = model_of(workload, self.context.sizes.samples), bound.query.name, ""
         for place, joined in join_candidates(shared, bound, model, projection):
-            key = key_of(shared.scans[place])
-            if key in before and within in (None, key) and self.takes(before[key], joined.scans[place]):
-                return joined, f"'{bound.query.name}' reads slices that {SCAN}{key} has."
-        reason = f"'{bound.query.name}' reads its source in a scan of its own, as a new stream would: "
-        return self.with_scan(shared, bound, version), reason + self.why_alone(shared, bound)
+            key, scan = key_of(shared.scans[place]), joined.scans[place]
+            if key not in before or within not in (None, key) or not self.takes(before[key], scan):
+                continue
+            if within is None or not self.repeats(before[key], scan, name):
+                return joined, f"'{name}' reads slices that {SCAN}{key} has."
+            why = f"{SCAN}{key} answers this window for others, and has not come as far as '{name}' was answered."
+        why = why or self.why_alone(shared, bound)
+        if within:
+            self.require_past(bound, why)
+        reason = f"'{name}' reads its source in a scan of its own, as a new stream would: {why}"
+        return self.with_scan(shared, bound, version), reason
+
+    def require_past(self, bound: BoundQuery, why: str) -> None:
+        """Raise where a query that goes on where another one ended would miss rows of the windows that have begun."""
+        sources = [self.context.sources[name] for name in bound.query.streams]
+        for source in (source for source in sources if not keeps_past(source)):
+            raise QueryError(bound.query.name, f"it needs a scan of its own, since {why.rstrip('.')}; and source "
+                             f"'{source.name}' begins with the rows that come next, so that windows which have begun "
+                             "would be answered from part of their rows.",
+                             hint="Add it under another name, or replace the old one by a query over what is kept: the "
+                                  "same keys and WHERE, and a window that cuts no finer.")
 
     def with_query_apart(self, shared: SharedPlan, before: Mapping[str, Scan], bound: BoundQuery, workload: Workload,
                          version: int, replaced: Mapping[str, str]) -> tuple[SharedPlan, str]:
@@ -248,6 +278,18 @@ class LivePlanner:
     def takes(self, old: Scan, new: Scan) -> bool:
         """Whether the state of a scan can serve it as it would be."""
         return takes_change(self.graph(old), self.graph(new), self.context.ansi)
+
+    def repeats(self, old: Scan, new: Scan, name: str) -> bool:
+        """Whether a query that replaces another within its scan would answer windows again: where the other one has
+        come from a scan that was ahead of this one."""
+        at = read_boundary(self.launch.checkpoint, key_of(old), self.delay_of(key_of(old)))
+        until = answered_until(self.page, self.graph(old), name, at)
+        return would_repeat(self.page, self.graph(new), name, until, at)
+
+    def delay_of(self, key: str) -> int:
+        """How late rows of a scan may come, in milliseconds."""
+        query = next(scan for scan in self.plan.shared.scans if key_of(scan) == key).head.query
+        return max(self.page.delays[name] for name in query.inputs if name in self.page.delays)
 
     def graph(self, scan: Scan) -> StageGraph:
         """The stages of one scan."""

@@ -40,13 +40,13 @@ class Registry:
                  max_bag_values: int = MAX_BAG_VALUES, every: str | None = None):
         if max_bag_values < 1:
             raise PlanError(f"max_bag_values must be a whole number above 0, not {max_bag_values}.")
-        self._every = None if every is None else parse_bound(every)
+        fresh = None if every is None else parse_bound(every)
         self._starts_session = spark is None and not has_session()
         self.spark = spark or active_or_local()
         checker = Checker(self.spark)
         sources = Sources(self.spark, checker)
         sizes = KnownSizes(sources.frames, sources.refresh_files, sources.parquet_files)
-        self._context = Context(self.spark, checker, sources, sizes, max_bag_values)
+        self._context = Context(self.spark, checker, sources, sizes, max_bag_values, every=fresh)
         self._queries: dict[str, BoundQuery] = {}
         if store is not None:
             self.attach(store)
@@ -160,7 +160,7 @@ class Registry:
 
     def _fresh(self, bound: BoundQuery) -> BoundQuery:
         """The query with the loom's bound if it has none of its own."""
-        return bound if bound.query.every else fresh_as(bound, self._every)
+        return bound if bound.query.every else fresh_as(bound, self._context.every)
 
     def _require_small(self, bound: BoundQuery) -> None:
         refuse_large(bound, self._context.sizes.of(bound), self._context.max_bag_values)

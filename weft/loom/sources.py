@@ -236,9 +236,12 @@ class Sources:
 
     def require_same(self, sources: Iterable[Source]) -> None:
         """Raise where a source was replaced since a plan was made: its columns may be others."""
-        for source in sources:
-            if self._known.get(source.name) is not source:
-                raise PlanError(f"source '{source.name}' was replaced since this plan was made: plan again.")
+        if name := self.find_replaced(sources):
+            raise PlanError(f"source '{name}' was replaced since this plan was made: plan again.")
+
+    def find_replaced(self, sources: Iterable[Source]) -> str | None:
+        """The name of the first of some sources that is another one by now; None where all are as they were."""
+        return next((each.name for each in sources if self._known.get(each.name) is not each), None)
 
 
 def stream_box(source: str) -> str:

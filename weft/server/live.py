@@ -73,13 +73,14 @@ class StreamChanges:
                 "reason": one.reason} for one in list(self.stream.decisions)]
         return [{**one, "at": moment(one["at"])} for one in (*self._earlier, *now)]
 
-    def restores(self, name: str, sql: str) -> bool:
-        """Whether a query that was dropped though its file is not the service's comes back as it was."""
-        if name not in self.journal.dropped:
+    def restores(self, name: str, sql: str, texts: Callable[[], Mapping[str, str]]) -> bool:
+        """Whether a query that was dropped though its file is not the service's comes back by that file; `texts` gives
+        those that the project has now, for the file may be gone, and then the query is one like any other."""
+        if name not in self.journal.dropped or name not in (found := texts()):
             return False
-        if self.journal.dropped[name] != sql:
+        if found[name] != sql:
             raise RefusedRequest(CONFLICT, f"query '{name}' was dropped here, and its file was not written here: give "
-                                           "it the same SQL to have it back, or choose another name.")
+                                           "it the SQL of that file to have it back, or choose another name.")
         return True
 
     def preview(self, add: tuple[str, str] | None = None, drop: str | None = None) -> dict[str, Any]:
@@ -118,7 +119,8 @@ class StreamChanges:
         """Let a query run with another text."""
         if not self.can_change or name not in self.running:
             return self.add(name, sql)
-        return self._make(self.journal, Pending("replace", name, sql), lambda live: live.replace(name, sql))
+        return self._make(self.journal, Pending("replace", name, sql),
+                          lambda live: live.replace(name, sql, every=self._every(name)))
 
     def drop(self, name: str, sql: str) -> dict[str, Any]:
         """Let a query of the project end; until `forget` it is known as dropped, so that no start brings it back."""

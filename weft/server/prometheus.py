@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 from prometheus_client.registry import Collector
 
-from weft.spark.stream.progress import ScanMetrics, TriggerMetrics, trigger_load, watermark_lag
+from weft.spark.stream.progress import ScanMetrics, Totals, TriggerMetrics, sum_totals, trigger_load, watermark_lag
 
 Sample = tuple[dict[str, str], float]
 Samples = Callable[[Any, datetime], Iterable[Sample]]
@@ -44,10 +44,14 @@ def of_last(value: Callable[[TriggerMetrics, datetime], float | None]) -> Sample
     return samples
 
 
-def answers(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
+def answers(totals: Totals, now: datetime) -> Iterator[Sample]:
     """The answers of every query."""
-    for one in readings:
-        yield from (({"query": query}, count) for query, count in one.totals.answers.items())
+    yield from (({"query": query}, count) for query, count in totals.answers.items())
+
+
+def answers_of_scans(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
+    """The answers of every query, of which some were given by one scan and some by another."""
+    return answers(sum_totals(readings), now)
 
 
 def up(readings: Sequence[ScanMetrics], now: datetime) -> Iterator[Sample]:
@@ -80,11 +84,12 @@ def scan(reading: ScanMetrics) -> dict[str, str]:
     return {"scan": reading.scan}
 
 
-METRICS = (
+ANSWERS = Metric("weft_answers_total", "counter", "Answers that the query has got since the process started.", answers)
+# Of the scans of a stream; and, by the totals of a stream whose scans come and go, of its queries.
+SCAN_METRICS = (
     Metric("weft_up", "gauge", "Whether the scan runs: 1 or 0.", up),
     Metric("weft_rows_total", "counter", "Rows that the scan has read since the process started.",
            of_totals("rows")),
-    Metric("weft_answers_total", "counter", "Answers that the query has got since the process started.", answers),
     Metric("weft_late_rows_total", "counter", "What Spark dropped because it came after the watermark.",
            of_totals("late")),
     Metric("weft_shed_rows_total", "counter", "Rows that a drop box dropped for queries that accept an error.",
@@ -107,6 +112,9 @@ METRICS = (
     Metric("weft_state_bytes", "gauge", "Bytes of memory that the scan's state takes after the last trigger.",
            of_last(lambda f, now: f.state_bytes)),
 )
+QUERY_METRICS = (ANSWERS,)
+# Of a stream whose scans stay.
+METRICS = (*SCAN_METRICS, replace(ANSWERS, samples=answers_of_scans))
 
 
 class Readings(Collector):

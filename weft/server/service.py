@@ -67,6 +67,7 @@ class Service:
         self.stream: StreamChanges | None = None
         self.schedule: ScheduleRuns | None = None
         self.can_keep: Callable[[str], bool] = lambda name: True
+        self.project_texts: Callable[[], Mapping[str, str]] = dict
         self.failure = ""
         self._plan: ShownPlan | None = None
         self._changes: deque[dict[str, Any]] = deque(maxlen=MOST_CHANGES)
@@ -95,7 +96,8 @@ class Service:
         """All figures for Prometheus."""
         reading = self.schedule.reading() if self.schedule else None
         runs = prometheus.render(reading, now, schedule.METRICS) if reading else b""
-        return prometheus.render(self.meter.readings(), now) + runs
+        scans = prometheus.render(self.meter.readings(), now, prometheus.SCAN_METRICS)
+        return scans + prometheus.render(self.meter.totals(), now, prometheus.QUERY_METRICS) + runs
 
     def live(self, after: int, now: datetime) -> dict[str, Any]:
         """The triggers after a number, and the totals and rates of each scan now."""
@@ -112,9 +114,7 @@ class Service:
     def queries(self) -> list[dict[str, Any]]:
         """Every query: its SQL, whether it runs, what it costs and what sharing saves it, and its answers so far."""
         drafts, plan = self._drafts(), self.plan().data
-        counts: dict[str, int] = {}
-        for one in self.meter.readings():
-            counts |= dict(one.totals.answers)
+        counts = self.meter.totals().answers
         running = self.stream.running if self.stream else {}
         scheduled = set(self.schedule.queries) if self.schedule else set()
         return [self._query(name, sql, running, scheduled, plan["queries"].get(name), counts.get(name, 0))
@@ -152,9 +152,9 @@ class Service:
     def dead_letters(self, count: int) -> dict[str, Any]:
         """The latest rows that could not be used, as they were kept."""
         place = self.places.dead_letters
-        totals = [one.totals for one in self.meter.readings()]
-        return {"dead": sum(one.dead for one in totals), "late": sum(one.late for one in totals),
-                "shed": sum(one.shed for one in totals), "letters": latest_lines(place, count) if place else []}
+        totals = self.meter.totals()
+        return {"dead": totals.dead, "late": totals.late, "shed": totals.shed,
+                "letters": latest_lines(place, count) if place else []}
 
     def decisions(self) -> dict[str, Any]:
         """What was decided and why: about dropping rows, about the schedule, and what was changed here."""
@@ -202,7 +202,7 @@ class Service:
         drafts, plain = self._drafts(), require_sql(sql)
         if self.stream:
             self.stream.require_healthy()
-        if self.stream and self.stream.restores(name, plain):
+        if self.stream and self.stream.restores(name, plain, self.project_texts):
             return self._tell("add", name, self._start(name, plain))
         require_name(name, {**drafts.texts, **(self.stream.running if self.stream else {})})
         if not self.can_keep(name):

@@ -210,6 +210,17 @@ def test_histories_say_from_when_windows_are_whole():
     assert change_history(GroupingHistory(), None, new, at, (160,)).first_start(minute, ["n"]) == 1041
 
 
+@pytest.mark.parametrize(("at", "begins"), [(None, 3000), (Boundary(7, 1000, 1040), 3000),
+                                            (Boundary(9, 5000, 5040), 5000)])
+def test_a_window_that_was_answered_elsewhere_is_not_answered_again(at, begins):
+    minute, hour = Window(60, 10), Window(3600, 10)
+    old, new = (GroupingContent(frozenset("n"), frozenset(windows)) for windows in ({minute}, {minute, hour}))
+    history = GroupingHistory((160,), None, {}, {list_window(minute): 2000, "one that went": 7})
+    found = change_history(history, old, new, at, (160,), {list_window(hour): 3000})
+    assert found.windows == {list_window(minute): 2000, list_window(hour): begins}
+    assert (found.whole, found.columns) == (at and at.until - 60, {})
+
+
 def test_slices_of_an_older_plan_have_nothing_in_columns_that_are_new():
     form = SliceForm(1, 0, ((0, 10),), tuple((c, (i,)) for i, c in enumerate(COMPONENTS)), True,
                      ("k", "s", "n", "a", "x"), (pa.string(), *[pa.int64()] * 4))

@@ -44,15 +44,20 @@ class LiveStream(FixedStream):
 
     breaks = ""
 
+    def __init__(self, checkpoint: dict[str, str]):
+        super().__init__(checkpoint)
+        self.every: dict[str, str | None] = {}
+
     def add(self, name: str, sql: str, every: str | None = None) -> LiveChange:
         if "refuse" in sql:
             raise RunError("this checkpoint cannot take it.")
         if "crash" in sql:
             raise ValueError("nobody foresaw this.")
+        self.every[name] = every
         return self._change({**self.checkpoint, name: sql}, "free")
 
-    def replace(self, name: str, sql: str) -> LiveChange:
-        return self.add(name, sql)
+    def replace(self, name: str, sql: str, every: str | None = None) -> LiveChange:
+        return self.add(name, sql, every)
 
     def drop(self, name: str) -> LiveChange:
         return self._change({each: sql for each, sql in self.checkpoint.items() if each != name}, "restart")

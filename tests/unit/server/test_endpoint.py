@@ -57,6 +57,11 @@ def test_every_metric_is_there() -> None:
     }
 
 
+def test_a_query_of_two_scans_has_one_sample() -> None:
+    text = render((RUNNING, ScanMetrics("scan-1", True, Totals(answers={"vwap": 5}))), NOW).decode()
+    assert samples(text)["weft_answers_total", "vwap"] == 85 and text.count('query="vwap"') == 1
+
+
 def test_help_and_type_come_before_the_samples() -> None:
     lines = render((RUNNING,), NOW).decode().splitlines()
     for metric in METRICS:

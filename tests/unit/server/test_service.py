@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +27,7 @@ from weft.server.replies import RefusedRequest
 from weft.server.resume import first_texts, reconcile, resume, tidy_journal
 from weft.server.service import Service, ServicePlaces
 from weft.server.worker import BusyError
+from weft.spark.stream.metrics import MetricsListener
 from weft.spark.stream.progress import ScanMetrics, Totals
 
 
@@ -33,6 +36,9 @@ class Meter:
 
     def readings(self) -> tuple[ScanMetrics, ...]:
         return (ScanMetrics("scan", True, Totals(1, 5, {"mean": 3})),)
+
+    def totals(self) -> Totals:
+        return Totals(1, 5, {"mean": 3})
 
 
 def texts_of(project: Path) -> dict[str, str]:
@@ -56,6 +62,7 @@ def started(project: Path, checkpoint: dict[str, str], kind: type[FixedStream] =
     list(reconcile(changes, wanted))
     service = Service("p", ServicePlaces(files), Meter(), TriggerHistory())  # type: ignore[arg-type]
     service.drafts, service.stream = FakeDrafts(wanted), changes  # type: ignore[assignment]
+    service.project_texts = lambda: texts_of(project)
     service.refresh()
     return service
 
@@ -92,7 +99,7 @@ def test_somebodys_own_query_is_dropped_and_its_file_stays(project: Path) -> Non
     assert "mean" not in checkpoint and (project / "queries" / "mean.sql").exists()
     again = started(project, checkpoint)
     assert "mean" not in checkpoint and [one["name"] for one in again.queries()] == ["sum"]
-    with pytest.raises(RefusedRequest, match="give it the same SQL to have it back"):
+    with pytest.raises(RefusedRequest, match="give it the SQL of that file to have it back"):
         again.add("mean", "SELECT other")
     again.add("mean", "SELECT mean")
     assert checkpoint["mean"] == "SELECT mean" and read_journal(project / "serve").dropped == {}
@@ -100,6 +107,57 @@ def test_somebodys_own_query_is_dropped_and_its_file_stays(project: Path) -> Non
     (project / "queries" / "mean.sql").write_text("SELECT mean, more\n")  # who edits it wants it
     started(project, checkpoint)
     assert checkpoint["mean"] == "SELECT mean, more"
+
+
+def test_a_replaced_query_has_the_bound_that_the_project_gives_it(tmp_path: Path) -> None:
+    stream = LiveStream({"mean": "SELECT mean"})
+    changes = StreamChanges(stream, Journal("ck", {"mean": "SELECT mean"}), tmp_path, {"mean": "1 minute"}.get)  # type: ignore
+    changes.replace("mean", "SELECT other")
+    assert stream.every == {"mean": "1 minute"}
+
+
+def scan_of(key: str, **answers: int) -> Any:
+    """A running scan with one trigger."""
+    done = {"id": key, "batchId": 0, "timestamp": "2024-05-01T12:00:00.000Z", "observedMetrics": {"answers": answers}}
+    query = SimpleNamespace(id=key, isActive=True, recentProgress=[SimpleNamespace(json=json.dumps(done))])
+    return SimpleNamespace(name=f"scan-{key}", queries=tuple(answers), labels={q: (q,) for q in answers}, query=query)
+
+
+def test_a_scan_that_goes_leaves_the_service_well_and_its_answers_counted(project: Path) -> None:
+    service, now = started(project, {}), datetime.now(UTC)
+    service.meter = meter = MetricsListener()
+    meter.follow([scan_of("a", mean=3, sum=1), scan_of("b", sum=4)])  # sum has moved
+    assert service.metrics(now).count(b'weft_answers_total{query="sum"}') == 1
+    meter.end("a")
+    assert not service.health(now)["ok"]
+    meter.follow([scan_of("b", sum=4)])
+    assert service.health(now)["ok"] and [one["scan"] for one in service.live(0, now)["scans"]] == ["scan-b"]
+    assert {one["name"]: one["answers"] for one in service.queries()} == {"mean": 3, "sum": 5}
+    text = service.metrics(now).decode()
+    assert 'weft_answers_total{query="sum"} 5.0' in text and "scan-a" not in text
+
+
+@pytest.mark.parametrize("sql", ["SELECT mean", "SELECT another"])
+def test_a_dropped_query_whose_file_is_gone_is_kept_when_it_comes_again(project: Path, sql: str) -> None:
+    checkpoint: dict[str, str] = {}
+    service = started(project, checkpoint)
+    service.drop("mean")
+    (project / "queries" / "mean.sql").unlink()
+    service.add("mean", sql)
+    assert checkpoint["mean"] == texts_of(project)["mean"] == sql and service.places.files.is_ours("mean")
+    assert read_journal(project / "serve").dropped == {}
+    again = started(project, checkpoint)
+    assert checkpoint["mean"] == again.stream.running["mean"] == sql  # type: ignore[union-attr]
+
+
+def test_a_dropped_query_whose_file_was_edited_comes_back_by_that_file(project: Path) -> None:
+    service = started(project, checkpoint := {})
+    service.drop("mean")
+    (project / "queries" / "mean.sql").write_text("SELECT edited\n")
+    with pytest.raises(RefusedRequest, match="the SQL of that file"):
+        service.add("mean", "SELECT mean")
+    service.add("mean", "SELECT edited")
+    assert checkpoint["mean"] == "SELECT edited" and not service.places.files.is_ours("mean")
 
 
 @pytest.mark.parametrize(("act", "reason"), [

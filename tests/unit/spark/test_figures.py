@@ -96,10 +96,11 @@ def test_the_pace_falls_while_nothing_happens() -> None:
     assert last_minute((one,), NOW + timedelta(seconds=60)) == ()
 
 
-def scan(*triggers: dict[str, Any], active: bool = True) -> Any:
+def scan(*triggers: dict[str, Any], active: bool = True, id: str = "q0") -> Any:
     done = [SimpleNamespace(json=json.dumps(one)) for one in triggers]
-    query = SimpleNamespace(id="q0", isActive=active, recentProgress=done)
-    return SimpleNamespace(name="scan-0", queries=("vwap", "vwap_again", "high"), labels=LABELS, query=query)
+    query = SimpleNamespace(id=id, isActive=active, recentProgress=done)
+    name = id.replace("q", "scan-")
+    return SimpleNamespace(name=name, queries=("vwap", "vwap_again", "high"), labels=LABELS, query=query)
 
 
 def test_a_meter_counts_every_trigger_once() -> None:
@@ -123,6 +124,29 @@ def test_a_trigger_that_is_told_after_its_query_was_dropped_counts() -> None:
     meter.follow([changed])
     meter.take(trigger(0))
     assert meter.readings()[0].totals.answers["vwap"] == 40
+
+
+def test_a_scan_that_is_gone_is_forgotten_but_for_its_sums() -> None:
+    meter = MetricsListener()
+    meter.follow([scan(trigger(0)), scan(id="q1")])
+    meter.end("q0")
+    meter.follow_stream(SimpleNamespace(scans=[scan(id="q1")]))
+    meter.take(trigger(1))  # of the one that is gone, told late
+    meter.take({**trigger(1), "id": "q1"})
+    assert [(one.scan, one.active) for one in meter.readings()] == [("scan-1", True)]
+    assert meter.totals() == Totals(3, 3000, {"vwap": 120, "vwap_again": 120, "high": 0}, 9, 6)
+    meter.end("q1")
+    assert meter.settle(0.01)  # nobody waits for the other
+
+
+def test_a_scan_that_was_started_again_is_the_same() -> None:
+    meter = MetricsListener()
+    meter.follow([scan(trigger(0))])
+    meter.end("q0")  # it failed
+    meter.follow([scan(trigger(0), trigger(1))])
+    meter.take(trigger(1))
+    (reading,) = meter.readings()
+    assert reading.active and meter.totals() == reading.totals and reading.totals.triggers == 2
 
 
 def test_a_meter_keeps_a_minute() -> None:

@@ -176,7 +176,7 @@ class SimulatedScan:
         assert takes_change(old, new, True)
         serves = serves_rows(self.rows, new.root.stage)
         self.rows, self.swaps = self.rows if serves else new.root.stage, self.swaps + serves
-        state = json.loads(json.dumps({new.root.id: change_state(self.page, old, new, self.boundary(), True)}))
+        state = json.loads(json.dumps({new.root.id: change_state(self.page, old, new, self.boundary(), {}, True)}))
         self.page = replace(self.page, state=state)
         self.shared, self.touched = pin_plan(shared, build(shared)), True
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from weft.model.window import Window
+
+NO_BOUNDS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -54,19 +57,31 @@ class GroupingHistory:
 
 
 def change_history(history: GroupingHistory, before: GroupingContent | None, now: GroupingContent,
-                   at: Boundary | None, sizes: tuple[int, ...]) -> GroupingHistory:
+                   at: Boundary | None, sizes: tuple[int, ...],
+                   after: Mapping[str, int] = NO_BOUNDS) -> GroupingHistory:
     """The history of a grouping whose content changes at a boundary; nothing was kept where there was no trigger yet,
-    and all of it is new where nothing was kept `before`."""
+    and all of it is new where nothing was kept `before`. `after` has up to when windows that are new, as texts, were
+    answered by queries that others replace."""
+    windows = change_windows(history, before, now, at, after)
     if at is None:
-        return GroupingHistory(sizes)
+        return GroupingHistory(sizes, windows=windows)
     if before is None:
-        return GroupingHistory(sizes, at.seen + 1)
+        return GroupingHistory(sizes, at.seen + 1, windows=windows)
     reach = max(window.range for window in before.windows)
-    old = {list_window(window) for window in before.windows}
     columns = {name: history.columns.get(name) if name in before.columns else at.seen + 1 for name in now.columns}
-    windows = {name: history.windows.get(name) if name in old else at.until for name in map(list_window, now.windows)}
     whole = at.until - reach if history.whole is None else max(history.whole, at.until - reach)
-    return GroupingHistory(sizes, whole, drop_none(columns), drop_none(windows))
+    return GroupingHistory(sizes, whole, drop_none(columns), windows)
+
+
+def change_windows(history: GroupingHistory, before: GroupingContent | None, now: GroupingContent,
+                   at: Boundary | None, after: Mapping[str, int]) -> dict[str, int]:
+    """After which time windows end that are answered: those that stay as before, new ones from where the scan stands
+    or, if that is later, from where a query that was replaced ended."""
+    old = {list_window(window) for window in before.windows} if before else set()
+    begins = max(at.until, 0) if at else 0
+    names = map(list_window, now.windows)
+    return drop_none({name: history.windows.get(name) if name in old else max(begins, after.get(name, 0)) or None
+                      for name in names})
 
 
 def drop_none(found: Mapping[str, int | None]) -> dict[str, int]:

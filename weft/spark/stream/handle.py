@@ -27,7 +27,7 @@ from weft.model.plan import SharedPlan
 from weft.optimize.shed.controller import Decision
 from weft.spark.stream.failures import BUSY, advice, error_sentence
 from weft.spark.stream.progress import Labels, trigger_metrics
-from weft.spark.stream.scan_plans import ScanPlans
+from weft.spark.stream.scan_plans import Deliverer, ScanPlans
 from weft.stages.explain import Explanation
 from weft.stages.picture import stream_page
 
@@ -43,7 +43,8 @@ RESTARTS, PAUSE = 4, 2.0
 class RunningScan:
     """A scan that runs: its name, the queries it answers, what its triggers count, the Spark query, what starts it
     once more from its checkpoint, as often as `tries` says since it last got on, what lets it finish a trigger that was
-    cut short, once it is stopped, and its plans, where these can change without a restart."""
+    cut short, once it is stopped, its plans, where these can change without a restart, and who delivers its triggers.
+    """
 
     name: str
     queries: tuple[str, ...]
@@ -53,6 +54,7 @@ class RunningScan:
     finish: Callable[[], None] | None = None
     plans: ScanPlans | None = None
     tries: int = 0
+    deliverer: Deliverer | None = None
 
     @property
     def next_try(self) -> int | None:
@@ -160,9 +162,10 @@ class Stream:
         """Answer a query no more, from the next trigger on; what was answered stays."""
         return self._changes().change({}, (name,), {})
 
-    def replace(self, name: str, sql: str, history: History | None = None) -> LiveChange:
-        """Let a query ask for something else from the next trigger on; it must give the same columns."""
-        return self._changes().change({name: sql}, (name,), {}, history)
+    def replace(self, name: str, sql: str, history: History | None = None, every: str | None = None) -> LiveChange:
+        """Let a query ask for something else from the next trigger on; it must give the same columns. It keeps its
+        bound on the time between answers unless its text or `every` has another."""
+        return self._changes().change({name: sql}, (name,), {name: every} if every else {}, history)
 
     def change(self, add: Mapping[str, str], drop: Sequence[str] = (), history: History | None = None) -> LiveChange:
         """Drop and add several queries at one trigger boundary, all or none: the SQL of each by its name."""

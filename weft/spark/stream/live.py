@@ -8,15 +8,19 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from weft.errors import RunError
-from weft.final.state.changes import Boundary, GroupingContent, GroupingHistory, change_history
+from weft.final.state.changes import Boundary, GroupingContent, GroupingHistory, change_history, list_window
 from weft.io.files import list_entries, open_filesystem
 from weft.model.graph import StageGraph
+from weft.model.stages import AnswerStage
 from weft.model.window import Window
 from weft.spark.stream.buckets import KeptBuckets, plan_buckets, plan_contents, spread_buckets
 from weft.spark.stream.checkpoint import BACKFILL, Checkpoint, joined_state, load_history, state_of
 from weft.spark.stream.join import join_of, joins_streams
 from weft.spark.stream.partial import is_cut_in_workers
 from weft.spark.stream.start import SCAN
+
+# Up to when windows, as texts, of each grouping, by its id, were answered by queries that others replace.
+Answered = Mapping[str, Mapping[str, int]]
 
 
 def last_number(checkpoint: str, scan: str, log: str) -> int | None:
@@ -95,13 +99,38 @@ def plan_columns(scan: StageGraph, ansi: bool) -> set[str]:
     return {name for content in plan_contents(scan, ansi).values() for name in content.columns}
 
 
-def change_state(page: Checkpoint, old: StageGraph, new: StageGraph, at: Boundary | None, ansi: bool) -> dict[str, Any]:
+def query_place(scan: StageGraph, name: str) -> tuple[str, str]:
+    """The grouping that a query of a scan reads, by its id, and its window as a text."""
+    return next((scan.slices_of(answer).id, list_window(asked.window))
+                for answer in scan.of(AnswerStage) for asked in answer.stage.queries if asked.name == name)
+
+
+def answered_until(page: Checkpoint, scan: StageGraph, name: str, at: Boundary | None) -> int:
+    """Up to when windows were answered by a query of a scan that stands at a boundary, or by one that it has replaced,
+    whose answers it does not give again though it may still have to read what they were made of."""
+    grouping, window = query_place(scan, name)
+    found = page.state[scan.root.id]["groupings"][grouping].get("history")
+    return max(at.until if at else 0, load_history(found).windows.get(window, 0) if found else 0)
+
+
+def would_repeat(page: Checkpoint, scan: StageGraph, name: str, until: int, at: Boundary | None) -> bool:
+    """Whether a query that joins a scan would answer windows that end up to a time again: the scan has not come so far,
+    and answers the same window for others, so that it answers it from one time on for all."""
+    grouping, window = query_place(scan, name)
+    kept = page.state[scan.root.id]["groupings"][grouping]
+    known = load_history(kept["history"]).windows.get(window, 0) if "history" in kept else 0
+    return window in kept["windows"] and max(known, at.until if at else 0) < until
+
+
+def change_state(page: Checkpoint, old: StageGraph, new: StageGraph, at: Boundary | None, after: Answered,
+                 ansi: bool) -> dict[str, Any]:
     """What a page says of a scan whose queries change at a boundary."""
     before, now, kept = plan_contents(old, ansi), plan_contents(new, ansi), page.state[old.root.id]
     groupings = kept["groupings"]
     buckets = {id: groupings[id]["buckets"] for id in now}
     state = state_of(new, buckets)
-    histories = {id: next_history(page, old, new, id, before.get(id), now[id], at, ansi) for id in now}
+    histories = {id: next_history(page, old, new, id, before.get(id), now[id], at, after.get(id, {}), ansi)
+                 for id in now}
     gone = [bucket for id, found in groupings.items() if id not in now for bucket in found["buckets"]]
     read_first = {BACKFILL: kept[BACKFILL]} if BACKFILL in kept else {}
     return {**state, **read_first, "version": page.plan_version + 1,
@@ -110,13 +139,13 @@ def change_state(page: Checkpoint, old: StageGraph, new: StageGraph, at: Boundar
 
 
 def next_history(page: Checkpoint, old: StageGraph, new: StageGraph, id: str, before: GroupingContent | None,
-                 now: GroupingContent, at: Boundary | None, ansi: bool) -> dict[str, Any]:
+                 now: GroupingContent, at: Boundary | None, after: Mapping[str, int], ansi: bool) -> dict[str, Any]:
     """The history of a grouping after a change, as plain values."""
     found = page.state[old.root.id]["groupings"][id].get("history")
     history = load_history(found) if found else GroupingHistory()
     if not history.sizes:
         history = replace(history, sizes=level_sizes(old, id, ansi, GroupingHistory()))
-    made = change_history(history, before, now, at, history.sizes if at else ())
+    made = change_history(history, before, now, at, history.sizes if at else (), after)
     return asdict(replace(made, sizes=level_sizes(new, id, ansi, made)))
 
 
@@ -128,14 +157,14 @@ def level_sizes(scan: StageGraph, id: str, ansi: bool, history: GroupingHistory)
     return next(plan.node.levels.sizes for node, plan in found if node == id)
 
 
-def new_state(page: Checkpoint, scan: StageGraph, version: int, after: Mapping[str, int], ansi: bool) -> dict[str, Any]:
-    """What a page says of a scan that is new; `after` has windows, as texts, that are answered where they end after a
-    time, because a query of the same name has answered those before."""
+def new_state(page: Checkpoint, scan: StageGraph, version: int, after: Answered, ansi: bool) -> dict[str, Any]:
+    """What a page says of a scan that is new; windows in `after` are answered where they end after a time, because a
+    query of the same name has answered those before."""
     state = state_of(scan, spread_buckets(scan, page.partitions))
     if not after:
         return {**state, "version": version}
     sizes = {id: level_sizes(scan, id, ansi, GroupingHistory()) for id in state["groupings"]}
-    groupings = {id: {**found, "history": asdict(GroupingHistory(sizes[id], None, {}, after))}
+    groupings = {id: {**found, "history": asdict(GroupingHistory(sizes[id], None, {}, after.get(id, {})))}
                  for id, found in state["groupings"].items()}
     return {**state, "groupings": groupings, "version": version}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,16 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from weft.spark.stream.progress import Labels, ScanMetrics, TriggerMetrics, last_minute, sum_triggers, trigger_metrics
+from weft.spark.stream.progress import (
+    Labels,
+    ScanMetrics,
+    Totals,
+    TriggerMetrics,
+    last_minute,
+    sum_totals,
+    sum_triggers,
+    trigger_metrics,
+)
 
 Observer = Callable[[TriggerMetrics], None]
 Clock = Callable[[], datetime]
@@ -41,13 +50,21 @@ class WatchedScan(Protocol):
     def query(self) -> StreamingQuery: ...
 
 
+class WatchedStream(Protocol):
+    """What a meter needs to know of a running stream."""
+
+    @property
+    def scans(self) -> Sequence[WatchedScan]: ...
+
+
 @dataclass(frozen=True)
 class FollowedScan:
-    """A scan with its reading, and the trigger that was counted last."""
+    """A scan with its reading, the trigger that was counted last, and whether the stream has it no more."""
 
     labels: Labels
     reading: ScanMetrics
     newest: tuple[str, int] = field(default=("", -1))
+    gone: bool = False
 
 
 def utc_now() -> datetime:
@@ -67,21 +84,34 @@ class MetricsListener(StreamingQueryListener):
         self._changed = Condition()
 
     def follow(self, scans: Iterable[WatchedScan]) -> None:
-        """Count these scans too, with the triggers that they have made already; where queries of a stream have changed
-        it is called once more."""
+        """Count these scans, which are all of a stream, with the triggers that they have made already; where queries of
+        the stream have changed it is called once more. Of scans that are gone only the sums stay."""
         with self._changed:  # until all of them are counted: a newer trigger in between would hide the older ones
-            for scan in scans:
-                key, reading = str(scan.query.id), ScanMetrics(scan.name, True, sum_triggers((), scan.queries))
-                if known := self._scans.get(key):  # its queries may have changed, its triggers are counted already
-                    labels = {**known.labels, **scan.labels}  # a trigger from before may be told late
-                    self._scans[key] = replace(known, labels=labels, reading=replace(known.reading, active=True))
-                    continue
-                self._scans[key] = FollowedScan(scan.labels, reading)
-                active = scan.query.isActive  # asked first: a query that has ended makes no further trigger
-                for progress in scan.query.recentProgress:
-                    self.take(json.loads(progress.json))
-                if not active:
-                    self.end(key)
+            found = {str(scan.query.id): scan for scan in scans}
+            for key, scan in found.items():
+                self._follow_scan(key, scan)
+            for key in self._scans.keys() - found.keys():
+                known = self._scans[key]
+                self._scans[key] = replace(known, gone=True, reading=replace(known.reading, recent=()))
+
+    def follow_stream(self, stream: WatchedStream) -> None:
+        """Count the scans that a stream has now. Whoever changes it may call this: the last to come counts what the
+        last has left."""
+        with self._changed:
+            self.follow(stream.scans)
+
+    def _follow_scan(self, key: str, scan: WatchedScan) -> None:
+        if known := self._scans.get(key):  # its queries may have changed, its triggers are counted already
+            labels = {**known.labels, **scan.labels}  # a trigger from before may be told late
+            reading = replace(known.reading, active=True)
+            self._scans[key] = replace(known, labels=labels, reading=reading, gone=False)
+            return
+        self._scans[key] = FollowedScan(scan.labels, ScanMetrics(scan.name, True, sum_triggers((), scan.queries)))
+        active = scan.query.isActive  # asked first: a query that has ended makes no further trigger
+        for progress in scan.query.recentProgress:
+            self.take(json.loads(progress.json))
+        if not active:
+            self.end(key)
 
     def take(self, progress: Mapping[str, Any]) -> None:
         """Count a trigger, unless it is of another stream or counted already."""
@@ -91,7 +121,7 @@ class MetricsListener(StreamingQueryListener):
             if followed is None or mark <= followed.newest:
                 return
             figures = trigger_metrics(followed.reading.scan, progress, followed.labels, now, followed.reading.last)
-            self._scans[key] = FollowedScan(followed.labels, add_trigger(followed.reading, figures, now), mark)
+            self._scans[key] = replace(followed, reading=add_trigger(followed.reading, figures, now), newest=mark)
             if self._observe:  # within the lock, so that observers see the triggers of a scan in their order
                 self._observe(figures)
 
@@ -105,12 +135,17 @@ class MetricsListener(StreamingQueryListener):
     def readings(self) -> tuple[ScanMetrics, ...]:
         """What is known of every scan now."""
         with self._changed:
-            return tuple(followed.reading for followed in self._scans.values())
+            return tuple(followed.reading for followed in self._scans.values() if not followed.gone)
+
+    def totals(self) -> Totals:
+        """What all scans have in sum, those that are gone too: no count falls when a query moves to another scan."""
+        with self._changed:
+            return sum_totals(followed.reading for followed in self._scans.values())
 
     def settle(self, timeout: float = PATIENCE) -> bool:
         """Wait until Spark has told of the end of every scan, which comes after all of its triggers."""
         with self._changed:
-            return self._changed.wait_for(lambda: not any(f.reading.active for f in self._scans.values()), timeout)
+            return self._changed.wait_for(lambda: not any(one.active for one in self.readings()), timeout)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Spark's word that a query starts; `follow` knows it already."""

@@ -189,6 +189,11 @@ def sum_triggers(figures: Iterable[TriggerMetrics], queries: Iterable[str] = ())
                   sum(f.dead for f in taken), sum(f.shed for f in taken))
 
 
+def sum_totals(readings: Iterable[ScanMetrics]) -> Totals:
+    """The sums over scans: a query that several of them have answered has one sum."""
+    return sum((one.totals for one in readings), Totals())
+
+
 def last_minute(figures: Iterable[TriggerMetrics], now: datetime) -> tuple[TriggerMetrics, ...]:
     """The figures of triggers that ended within the last minute."""
     since = now - timedelta(seconds=MINUTE)

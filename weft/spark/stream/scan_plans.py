@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock, get_ident
 from weakref import finalize
@@ -44,14 +44,39 @@ class Delivery:
 Deliveries = Callable[[int], AbstractContextManager[Delivery]]
 
 
-@dataclass(frozen=True)
-class FixedDelivery:
+class Deliverer:
+    """Knows the thread that delivers a trigger, while it does: there a sink of the user's own is called."""
+
+    def __init__(self) -> None:
+        self.deliverer = 0
+
+    @contextmanager
+    def delivering(self) -> Iterator[None]:
+        """Within, this thread delivers."""
+        self.deliverer = get_ident()
+        try:
+            yield
+        finally:
+            self.deliverer = 0
+
+    def require_outside(self) -> None:
+        """Raise where this thread delivers: it would wait for itself."""
+        if self.deliverer == get_ident():
+            raise RunError("a stream's queries cannot be changed from within its own sink: do it in another thread.")
+
+
+class FixedDelivery(Deliverer):
     """Every trigger delivers the same."""
 
-    delivery: Delivery
+    def __init__(self, delivery: Delivery):
+        super().__init__()
+        self.delivery = delivery
 
-    def __call__(self, number: int) -> AbstractContextManager[Delivery]:
-        return nullcontext(self.delivery)
+    @contextmanager
+    def __call__(self, number: int) -> Iterator[Delivery]:
+        """What a trigger delivers."""
+        with self.delivering():
+            yield self.delivery
 
 
 @dataclass(frozen=True)
@@ -79,18 +104,19 @@ class NextPlan:
         return tuple(asked.name for part in self.delivery.parts for asked in part.stage.queries)
 
 
-class ScanPlans:
+class ScanPlans(Deliverer):
     """The plans of one scan since Spark started it, by one of a `version`; `rows` is what Spark's plan makes of rows,
     `every` its trigger."""
 
     def __init__(self, flow: Flow, rows: PartialStage, every: str | None, version: int = 1):
+        super().__init__()
         assert flow.folder and flow.slices
         self.folder, self.slices, self.rows, self.every = flow.folder, flow.slices, rows, every
         self.by_part = counts_by_part(flow.parts)
         self.known = {label.name: label.counted[0] for label in count_labels(flow.parts)}
         self.counters = Counters(flow.labels)
         self.deliveries = [(0, Delivery(flow.parts, flow.made, version))]
-        self.gate, self.begun, self.deliverer, self.broken = Lock(), UNKNOWN, 0, False
+        self.gate, self.begun, self.broken = Lock(), UNKNOWN, False
         self.newest: PreparedPlan | None = None  # of those put in place
         finalize(self, shutil.rmtree, self.folder, True)
 
@@ -102,11 +128,9 @@ class ScanPlans:
                 raise RunError("the stream's queries were changed, and this scan could not follow.")
             if self.newest:
                 self.newest.put_back()  # else workers would go on under the plan of the start
-            self.begun, self.deliverer = number, get_ident()
-            try:
+            self.begun = number
+            with self.delivering():
                 yield self.delivery(number)
-            finally:
-                self.deliverer = 0
 
     def delivery(self, number: int) -> Delivery:
         """The newest delivery for a trigger."""
@@ -124,11 +148,6 @@ class ScanPlans:
             yield
         finally:
             self.gate.release()
-
-    def require_outside(self) -> None:
-        """Raise where this thread delivers: it would wait for itself."""
-        if self.deliverer == get_ident():
-            raise RunError("a stream's queries cannot be changed from within its own sink: do it in another thread.")
 
     def enter(self, is_committed: Callable[[int], bool]) -> bool:
         """Take the gate if all that was delivered is committed; else triggers go on, and it is worth another look."""

@@ -129,10 +129,10 @@ def start_all(starters: Sequence[tuple], plan: SharedPlan, memory: MemorySink | 
     """All scans started, or none."""
     scans: list[RunningScan] = []
     try:
-        for name, queries, labels, start, finish, plans in starters:
+        for name, queries, labels, start, finish, deliverer, plans in starters:
             for scan in scans[-1:]:
                 wait_for_workers(scan.query)
-            scans.append(RunningScan(name, queries, labels, start(), start, finish, plans))
+            scans.append(RunningScan(name, queries, labels, start(), start, finish, plans, deliverer=deliverer))
     except BaseException:
         Stream(plan, scans).stop()
         raise
@@ -223,18 +223,20 @@ def finish_trigger(spark: SparkSession, writer: DataStreamWriter, settings: Mapp
 
 def build_starters(spark: SparkSession, flows: Mapping[str, Flow], rows: Mapping[str, PartialStage],
                    wanted: StreamOptions, page: Checkpoint) -> Iterator[tuple]:
-    """For each flow its name, its queries, what it counts, what starts it and finishes a trigger, and its plans."""
+    """For each flow its name, its queries, what it counts, what starts it and finishes a trigger, who delivers its
+    triggers, and its plans."""
     settings = {**stream_settings(page), **checkpoint_file_settings(spark, wanted.checkpoint)}
     for name, flow in flows.items():
         version = page.state[name.removeprefix(SCAN)].get("version", 1)
         target = make_stream_sink(wanted.sink, page.identity, name)
         queries = tuple(asked.name for part in flow.parts for asked in part.stage.queries)
         plans = ScanPlans(flow, rows[name], wanted.trigger_of(name), version) if flow.folder else None
-        deliveries = plans.deliver if plans else FixedDelivery(Delivery(flow.parts, flow.made, version))
+        fixed = FixedDelivery(Delivery(flow.parts, flow.made, version))
+        deliveries = plans.deliver if plans else fixed
         writer = build_writer(spark, flow, deliveries, target, wanted, name, query_name(page, name))
         mine = {**settings, **flow.settings}
         yield (name, queries, flow.labels, partial(start_writer, spark, writer, mine),
-               partial(finish_trigger, spark, writer, mine, wanted.trigger_of(name)), plans)
+               partial(finish_trigger, spark, writer, mine, wanted.trigger_of(name)), plans or fixed, plans)
 
 
 def build_writer(spark: SparkSession, flow: Flow, deliveries: Deliveries, target: StreamSink, wanted: StreamOptions,
