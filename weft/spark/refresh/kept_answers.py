@@ -10,6 +10,7 @@ from typing import Any
 
 from pyarrow import fs
 
+from weft.aggregates.code_digest import own_code
 from weft.catalog.slice_caches import SliceCache
 from weft.final.outputs.buckets import Bucket
 from weft.final.outputs.files import bucket_of_file
@@ -22,6 +23,7 @@ FORMAT = 2  # raise it when the same query comes to give other rows, so that kep
 # The rows of a query with more buckets than this are made anew in longer ones: each is a file to look at in every run,
 # and to open for readers.
 MOST_BUCKETS = 32
+UNKNOWN_CODE = "it calls an aggregate of your own, and nobody can tell whether that is the same as before"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def why_answers_anew(folder: str, kept: KeptAnswers | None, meaning: str) -> str
         return "there were no rows of it yet"
     if kept is None:
         return "its rows were not written in buckets of time"
+    if not meaning:
+        return UNKNOWN_CODE
     if kept.meaning != meaning:
         return "its rows are those of another query, plan or setting"
     changed = next((name for name, facts in kept.files.items() if file_facts(f"{folder}/{name}") != facts), None)
@@ -99,13 +103,17 @@ def folder_facts(folder: str, names: Iterable[str]) -> dict[str, tuple[int, int]
 
 
 def stage_meaning(slices: KeptSlices, stage: AnswerStage, written: Iterable[Any]) -> str:
-    """A digest of all that decides the rows of an answer stage's queries alike: slices, projection, how it is written.
-    """
+    """A digest of all that decides the rows of an answer stage's queries alike: slices, projection, users' own code,
+    how it is written. Empty where nobody can tell what users' code does."""
     components = [(c.monoid.name, c.columns, c.type, c.fields, c.parameters) for c in stage.components]
-    outputs = [astuple(output) for output in stage.outputs]
-    return digest(FORMAT, slices.meaning, stage.calls, components, stage.having, outputs, stage.window, list(written))
+    outputs, own = [astuple(output) for output in stage.outputs], own_code(stage.components)
+    if None in own:
+        return ""
+    meaning = [slices.meaning, stage.calls, components, stage.having, outputs, stage.window, list(written)]
+    return digest(FORMAT, *meaning, *([own] if own else []))
 
 
 def answers_meaning(stage: str, partial: PartialStage, asked: AskedQuery) -> str:
-    """A digest of all that decides the rows of a query: its stage's meaning, its window and predicate."""
-    return digest(stage, astuple(asked.window), partial.predicates[asked.predicate])
+    """A digest of all that decides the rows of a query: its stage's meaning, its window and predicate; empty as that.
+    """
+    return digest(stage, astuple(asked.window), partial.predicates[asked.predicate]) if stage else ""
