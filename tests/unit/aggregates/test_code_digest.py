@@ -19,7 +19,7 @@ from weft.aggregates.defined import define, lower_defined
 from weft.aggregates.monoids.merge import merge_values
 from weft.model.window import Window
 from weft.spark.incremental.fingerprint import own_merges
-from weft.spark.refresh.kept_answers import UNKNOWN_CODE, KeptAnswers, stage_meaning, why_answers_anew
+from weft.spark.refresh.kept_answers import UNKNOWN_CODE, KeptAnswers, stage_meaning, why_strange
 
 TEXT = """
 from __future__ import annotations
@@ -134,7 +134,7 @@ def test_rows_of_another_version_of_an_aggregate_are_made_anew(tmp_path):
     aggregate = made()
     aggregate.lock = threading.Lock()
     kept = KeptAnswers("run", meaning_of(aggregate), "epoch", 1, 10, {})
-    assert why_answers_anew(str(tmp_path), kept, meaning_of(aggregate)) == UNKNOWN_CODE
+    assert why_strange(str(tmp_path), kept, meaning_of(aggregate)) == UNKNOWN_CODE
 
 
 def stage_of(*aggregates):

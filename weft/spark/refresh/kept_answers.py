@@ -71,8 +71,8 @@ def read_answers(files: fs.FileSystem, folder: str) -> KeptAnswers | None:
         return None
 
 
-def why_answers_anew(folder: str, kept: KeptAnswers | None, meaning: str) -> str:
-    """Why the rows in a folder cannot be brought up to date; empty where they can, as far as the folder says."""
+def why_strange(folder: str, kept: KeptAnswers | None, meaning: str) -> str:
+    """Why a folder does not hold what was last written for a query of this meaning; empty where it does."""
     if not os.path.isdir(folder):
         return "there were no rows of it yet"
     if kept is None:
@@ -82,9 +82,13 @@ def why_answers_anew(folder: str, kept: KeptAnswers | None, meaning: str) -> str
     if kept.meaning != meaning:
         return "its rows are those of another query, plan or setting"
     changed = next((name for name, facts in kept.files.items() if file_facts(f"{folder}/{name}") != facts), None)
-    if changed is not None:
-        return f"'{changed}' in its folder is gone or has changed"
-    return f"it has grown to {len(kept.buckets)} buckets of time" if len(kept.buckets) > MOST_BUCKETS else ""
+    return "" if changed is None else f"'{changed}' in its folder is gone or has changed"
+
+
+def why_cut_anew(kept: KeptAnswers | None) -> str:
+    """Why rows that are as they were written need other buckets; empty where they do not."""
+    many = len(kept.buckets) if kept else 0
+    return f"it has grown to {many} buckets of time" if many > MOST_BUCKETS else ""
 
 
 def file_facts(path: str) -> tuple[int, int] | None:
