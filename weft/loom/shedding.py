@@ -22,6 +22,7 @@ from weft.spark.statistics.pilot import Pilot, last_rows, look, look_at_answers
 from weft.spark.stream.checkpoint import Checkpoint
 
 SHOWN = 3
+KEEPS_ALL = "an incremental run keeps slices of all of them"
 
 
 def thin_batch(context: Context, workload: Workload) -> tuple[Workload, tuple[SourceShedding, ...]]:

@@ -102,7 +102,7 @@ def test_spark_runs_the_users_own_text(parse):
         "INTERVAL '600' SECOND AND a.ts <= quotes.at + INTERVAL '300' SECOND AND ( a.symbol = quotes.symbol ) "
         f"{W}")
     alone = parse(f"SELECT count(*) FROM trades a [RANGE 10 min], firms f WHERE a.symbol = f.symbol {W}").query
-    assert alone.native == (f"SELECT count(*) FROM {view('trades')} a , {view('firms')} f WHERE a.symbol = f.symbol {W}")
+    assert alone.native == f"SELECT count(*) FROM {view('trades')} a , {view('firms')} f WHERE a.symbol = f.symbol {W}"
     parsed = parse(f"SELECT count(*) FROM trades a JOIN quotes b {ON} {W}")
     assert parsed.probe == (f"SELECT count(*) FROM {view('trades')} a JOIN {view('quotes')} b {ON} "
                             "GROUP BY window(a.ts, '1 second')")
