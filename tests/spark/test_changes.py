@@ -102,6 +102,31 @@ def test_a_run_that_does_not_tell_breaks_the_row_of_changes_and_all_is_told_agai
     told.check_feed(["plain"])
 
 
+def test_all_is_told_again_where_the_rows_in_the_folder_are_others_than_were_told(told, monkeypatch):
+    """A file that is gone or changed, by somebody else, and a query that has other columns under its name."""
+    names = ["plain", "spark"]
+    told.put("0.parquet", rows(0))
+    told.tell(names)
+    for name in names:
+        next((told.out / name).glob("*.parquet")).unlink()
+    assert all(line["changes"]["all"] for line in told.tell(names).values())
+    told.check_feed(names)
+    for name in names:
+        file = next((told.out / name).glob("*.parquet"))
+        table = pq.read_table(file)
+        pq.write_table(table.slice(1), file)
+    lines = told.tell(names)
+    assert all(line["changes"]["all"] and not line["changes"]["deletes"] for line in lines.values())
+    told.check_feed(names)
+    other = {"plain": "SELECT window.end AS at, sum(n) AS s FROM r GROUP BY window(ts, '10 minutes')",
+             "spark": "SELECT window.end AS at, round(avg(n), 1) AS a FROM r GROUP BY window(ts, '30 minutes')"}
+    for name in names:
+        monkeypatch.setitem(QUERIES, name, other[name])
+    assert all(line["changes"]["all"] for line in told.tell(names).values())
+    assert all(line["changes"] is None for line in told.tell(names).values())
+    told.check(names)
+
+
 STEPS = ((feed.ChangeFeed, "_write"), (staging, "mark_result"), (staging, "exchange_folders"),
          (feed.ChangeFeed, "publish"), (feed.os, "replace"), (refresh, "write_seen"))
 

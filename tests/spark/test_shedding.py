@@ -83,6 +83,22 @@ def oracle(loom: Loom, box: str) -> dict:
     return found
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_values_that_are_not_finite_leave_nothing_to_drop(spark, value):
+    """A plan is made all the same, of a source and of a join."""
+    rows = spark.range(3000).selectExpr("timestamp_millis(1700000000000 + id * 300) AS ts", "'a' AS symbol",
+                                        f"IF(id % 10 = 0, double('{value}'), 1.0D) AS price", "id")
+    with Loom(spark) as loom:
+        loom.source("trades", rows, time="ts")
+        loom.source("quotes", rows, time="ts")
+        loom.query("q", f"SELECT symbol, sum(price) AS s, avg(price) AS m FROM trades {WINDOW}", shed="20%")
+        loom.query("j", "SELECT t.symbol, avg(q.price) AS m FROM trades t JOIN quotes q ON t.id = q.id "
+                        "AND q.ts BETWEEN t.ts AND t.ts GROUP BY t.symbol, window(t.ts, '10 minutes')", shed="20%")
+        told = str(loom.explain())
+        assert "no share keeps query 'q' within 20 %: some of its sums are about zero, infinite or NaN" in told
+        assert "no share keeps query 'j' within 20 %" in told
+
+
 @pytest.mark.parametrize("drop", [0.75, 0.4])
 def test_answers_and_errors_are_those_of_the_weighted_rows(spark, folder, drop):
     loom = loom_over(spark, folder, {"q": ALL}, drop=drop)

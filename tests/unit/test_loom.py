@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from weft import Loom
-from weft.errors import PlanError, QueryError
+from weft.errors import PlanError, QueryError, RunError
+from weft.loom.schedule import plannable
 from weft.model.workload import BoundQuery
 from weft.spark.session.session import has_session
 from weft.sql import SourceSchema
@@ -65,6 +66,23 @@ def test_many_queries_have_bounds_by_name(loom):
     assert [query.every // 60_000_000 for query in made] == [5, 2, 60]
     with pytest.raises(QueryError, match="query 'd': every= has a bound for it"):
         loom().add_queries({"a": SQL}, every={"d": "5 minutes"})
+
+
+def test_a_schedule_leaves_out_queries_of_sources_that_drop_rows(loom, monkeypatch):
+    """They are no part of its plan; those that are scheduled are refused."""
+    sources = {"all": 0.0, "few": 0.5}
+    known = type("Known", (dict,), {"files": sources})
+    context = SimpleNamespace(sources=known({name: SimpleNamespace(drop=drop) for name, drop in sources.items()}))
+    queries = [SimpleNamespace(query=SimpleNamespace(name=name, source=name, window=SimpleNamespace(counts_rows=False)))
+               for name in (*sources, "elsewhere")]
+    assert plannable(context, queries) == ["all"]
+    made = loom()
+    made.query("q", SQL)
+    monkeypatch.setattr("weft.loom.loom.require_incremental", lambda *_: None)
+    monkeypatch.setattr(made, "_chosen", lambda names: tuple(made._queries[name] for name in names))
+    monkeypatch.setattr("weft.loom.sources.Sources.__getitem__", lambda self, name: SimpleNamespace(drop=0.5))
+    with pytest.raises(RunError, match="source 'trades' drops 50 % of its rows, and an incremental run keeps"):
+        made.schedule("out", queries=["q"])
 
 
 def test_a_bound_that_is_none_is_refused(loom):

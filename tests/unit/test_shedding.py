@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +11,7 @@ from weft.io.drop_boxes import DropBox, Step
 from weft.loom import stream as stream_module
 from weft.loom.shedding import go_on, pinned, weigh_needs
 from weft.loom.sources import Source, Sources
-from weft.spark.statistics.pilot import Pilot
+from weft.spark.statistics.pilot import Pilot, finite_or_inf
 from weft.spark.stream.start import StreamOptions
 
 
@@ -32,7 +32,9 @@ def test_the_most_demanding_query_decides():
 
 @pytest.mark.parametrize(("pilot", "bound", "sentence"), [
     (Pilot(0, 0, inf), 0.02, "has no answer that would tell how many rows it needs"),
-    (Pilot(50, 1e6, inf), 0.02, "some of its sums are about zero"),
+    (Pilot(50, 1e6, inf), 0.02, "some of its sums are about zero, infinite or NaN"),
+    (Pilot(50, 1e6, finite_or_inf(nan)), 0.02, "some of its sums are about zero, infinite or NaN"),
+    (Pilot(50, 1e6, finite_or_inf(None)), 0.02, "some of its sums are about zero, infinite or NaN"),
     (Pilot(50, 120, 1 / 120), 0.02, "one answer in twenty is made of 120 rows or fewer"),
     (Pilot(50, 1e6, 1e-4), 0.005, "which saves nothing"),
 ])

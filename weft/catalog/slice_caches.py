@@ -98,19 +98,22 @@ def caches_of(catalog: Catalog, fingerprint: str) -> list[SliceCache]:
 
 
 def live_generations(catalog: Catalog, cache: int) -> tuple[Generation, ...]:
-    """The generations that make up a cache's slices, oldest first."""
+    """The generations that make up a cache's slices, oldest first: by the versions that they hold, for clocks are set
+    back."""
     sql = ("SELECT id, bytes, first, last FROM generations WHERE slice_cache = ? AND state = 'live' "
-           "ORDER BY since, id")
+           "ORDER BY last, since, id")
     found = catalog.rows(sql, (cache,))
     return tuple(Generation(*row) for row in found)
 
 
 def covered_files(catalog: Catalog, cache: SliceCache) -> dict[str, File]:
-    """The files that the cache's slices were made of, by path."""
+    """The files that the cache's slices were made of, by path. Only what stands for other slices is there more than
+    once, its size being their version: the last one counts."""
     found: dict[str, File] = {}
     for generation in cache.ids:
         rows = catalog.rows("SELECT path, size, modified FROM generation_files WHERE generation = ?", (generation,))
-        found |= {path: File(path, size, modified) for path, size, modified in rows}
+        for file in (File(*row) for row in rows):
+            found[file.path] = max(found.get(file.path, file), file, key=lambda each: each.size)
     return found
 
 

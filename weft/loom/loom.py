@@ -17,7 +17,7 @@ from weft.loom.plan import Plan, resume_plan
 from weft.loom.planning import OPTIMIZER, SLICER, PlanChoice, require_incremental, share
 from weft.loom.registry import Registry
 from weft.loom.schedule import RunPart, make_runner, plannable
-from weft.loom.shedding import refuse_dropping, thin_batch, thin_stream
+from weft.loom.shedding import KEEPS_ALL, refuse_dropping, thin_batch, thin_stream
 from weft.loom.stream import prepare_start, start_prepared
 from weft.loom.weaver import TOLERANCE
 from weft.model.statistics import Statistics
@@ -74,7 +74,7 @@ class Loom(Registry):
         if not incremental:
             choose_methods(context.sources, workload)
         if incremental:
-            refuse_dropping(context, workload, "an incremental run keeps slices of all of them")
+            refuse_dropping(context, workload, KEEPS_ALL)
             return self._plans.plan(context, workload, choice)
         thinned, shedding = thin_batch(context, workload)
         return Plan.of(context, thinned, share(context, thinned, choice, context.sizes.samples), shedding)
@@ -162,6 +162,7 @@ class Loom(Registry):
         """
         workload = self._chosen(queries)
         require_incremental(self._context, workload)
+        refuse_dropping(self._context, workload, KEEPS_ALL)
         group_queries(bound.query for bound in workload)  # raises where one has no bound, before anything is planned
         spell_changes(changes, True, prepare_run(self._context, workload, sink, changes))
         plan = self.plan(plannable(self._context, self._queries.values()), algorithm, optimizer, True)

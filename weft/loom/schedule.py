@@ -62,8 +62,9 @@ def price_groups(plan: Plan, workload: Workload) -> PricedGroups:
 
 
 def plannable(context: Context, known: Iterable[BoundQuery]) -> list[str]:
-    """The queries that incremental runs can answer: they are planned together, whichever of them are scheduled."""
-    files = context.sources.files
+    """The queries that incremental runs can answer: they are planned together, whichever of them are scheduled. Runs
+    keep slices of all rows, so those of sources that drop some have no part in it."""
+    files = {name for name in context.sources.files if not context.sources[name].drop}
     return [b.query.name for b in known if b.query.source in files and not b.query.window.counts_rows]
 
 

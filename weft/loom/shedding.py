@@ -22,6 +22,7 @@ from weft.spark.statistics.pilot import Pilot, last_rows, look, look_at_answers
 from weft.spark.stream.checkpoint import Checkpoint
 
 SHOWN = 3
+KEEPS_ALL = "an incremental run keeps slices of all of them"
 
 
 def thin_batch(context: Context, workload: Workload) -> tuple[Workload, tuple[SourceShedding, ...]]:
@@ -120,8 +121,8 @@ def cannot_meet(query: str, bound: float, pilot: Pilot, needed: float) -> str:
     if not pilot.answers:
         return f"query '{query}' has no answer that would tell how many rows it needs."
     if pilot.variance == inf:
-        return (f"no share keeps query '{query}' within {percent(bound)}: some of its sums are about zero, so that any "
-                "error is a great part of them.")
+        return (f"no share keeps query '{query}' within {percent(bound)}: some of its sums are about zero, infinite or "
+                "NaN, so that any error is a great part of them.")
     if needed < 0.995:
         return f"query '{query}' needs {percent(needed)} of them to stay within {percent(bound)}, which saves nothing."
     return (f"no share keeps query '{query}' within {percent(bound)}: one answer in twenty is made of "

@@ -65,6 +65,7 @@ class Sources:
         self.frames: dict[str, DataFrame] = {}
         self.methods: dict[str, JoinMethod] = {}
         self._sampled: dict[str, list[DataFrame]] = {}
+        self._joined: dict[str, list[DataFrame]] = {}  # what each join's rows were made of
         self._listings = Listings(spark, self.frames, checker.show)
 
     def __contains__(self, name: str) -> bool:
@@ -151,7 +152,7 @@ class Sources:
         boxes = [other.name for other in self._known.values() if other.behind == name]
         for joined in [each.name for each in self._joins() if {name, *boxes} & {*each.sources}]:
             self._checker.forget(joined)  # the queries that read it are checked anew, and make it anew
-            del self._known[joined], self.frames[joined], self.methods[joined]
+            del self._known[joined], self.frames[joined], self.methods[joined], self._joined[joined]
             self._sampled.pop(joined, None)
         if name in self._known:
             self._checker.forget(name)
@@ -190,37 +191,43 @@ class Sources:
         frame = join_rows(join, self.frames, method)
         self._checker.register(join.name, frame)
         self._known[join.name], self.frames[join.name] = source, frame
-        self.methods[join.name] = method
+        self.methods[join.name], self._joined[join.name] = method, self._inputs_of(join)
 
     def use_method(self, join: Join, method: JoinMethod) -> None:
         """Join the inputs of a join by another method from now on."""
         self.methods[join.name] = method
-        self._sampled[join.name] = [self.frames[name] for name in join.sources]
+        self._sampled[join.name] = self._inputs_of(join)
         self._join_anew(join)
 
     def is_sampled(self, join: Join) -> bool:
         """Whether the method of a join was chosen for the rows that its inputs have now."""
-        known = self._sampled.get(join.name, [])
-        return len(known) > 0 and all(a is self.frames[name] for a, name in zip(known, join.sources, strict=True))
+        return are_same(self._sampled.get(join.name, []), self._inputs_of(join))
+
+    def _inputs_of(self, join: Join) -> list[DataFrame]:
+        """The rows that the inputs of a join have now."""
+        return [self.frames[name] for name in join.sources]
 
     def _joins(self) -> list[Join]:
         return [source.join for source in self._known.values() if source.join]
 
     def _join_anew(self, join: Join) -> None:
         frame = self.frames[join.name] = join_rows(join, self.frames, self.methods[join.name])
+        self._joined[join.name] = self._inputs_of(join)
         self._checker.show(join.name, frame)
 
     def refresh(self, names: Iterable[str]) -> None:
         """Let the sources read the files that are there now, and those that joins and drop boxes read; raises for a
-        stream, which has no end."""
+        stream, which has no end.
+
+        A join is made anew where its inputs are others than it was made of: another refresh may have been theirs.
+        """
         asked = [self._known[name] for name in dict.fromkeys(names)]
         read = dict.fromkeys(name for each in asked for name in (each.join.sources if each.join else (each.name,)))
-        before = {name: self.frames[name] for name in read}
         self._listings.refresh(dict.fromkeys(self.base_of(name) for name in read))
         for box in [name for name in read if self._known[name].behind is not None]:
             self.renew_box(box)
         for each in asked:
-            if each.join and any(self.frames[name] is not before[name] for name in each.join.sources):
+            if each.join and not are_same(self._joined[each.name], self._inputs_of(each.join)):
                 self._join_anew(each.join)
 
     def refresh_files(self, name: str) -> None:
@@ -242,6 +249,11 @@ class Sources:
     def find_replaced(self, sources: Iterable[Source]) -> str | None:
         """The name of the first of some sources that is another one by now; None where all are as they were."""
         return next((each.name for each in sources if self._known.get(each.name) is not each), None)
+
+
+def are_same(some: list[DataFrame], others: list[DataFrame]) -> bool:
+    """Whether these are the very same DataFrames, of which every listing of files makes another one."""
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
 
 def stream_box(source: str) -> str:

@@ -58,6 +58,14 @@ def require_times(text: Text, tables: Sequence[JoinedTable]) -> None:
                                f"Cast '{table.time}' of '{table.schema.name}' in the source to a timestamp.")
 
 
+def refuse_table_windows(text: Text, tables: Sequence[JoinedTable]) -> None:
+    """The error for a join window behind a table, whose rows have no time that they could leave it at."""
+    for table in tables:
+        if table.window is not None and table.time is None:
+            raise text.refused(table.window.at, "a table has no window.",
+                               f"Leave the bracket out, or register '{table.schema.name}' with `time`.")
+
+
 def require_linked(text: Text, tables: Sequence[JoinedTable], pairs: Sequence[set[int]]) -> None:
     """The error where an equality links a table with none of the others."""
     reached = reached_from(0, pairs)

@@ -29,6 +29,7 @@ from weft.sql.join_names import JoinedTable, JoinNames
 from weft.sql.join_refusals import (
     refuse_kind,
     refuse_size,
+    refuse_table_windows,
     require_aliases,
     require_bounds,
     require_linked,
@@ -72,6 +73,7 @@ def lift_join(text: Text, select: exp.Select, tokens: Sequence[Token], tables: S
         refuse_kind(text, join, tokens)
     require_aliases(text, tables)
     require_times(text, tables)
+    refuse_table_windows(text, tables)
     names = JoinNames(text, tables, _shared(tables, joins))
     keys, bounds, others = _conditions(text, select, joins, names)
     bounds += _window_bounds(tables)
@@ -223,9 +225,9 @@ def _table_cut(text: Text, table: JoinedTable) -> Cut:
 def _window_cuts(tables: Sequence[JoinedTable], tokens: Sequence[Token]) -> Iterator[Cut]:
     """Join windows for Spark: conditions of WHERE in place of brackets."""
     bounds = _window_bounds(tables)
-    if not bounds:
-        return
     yield from (table.window.cut for table in tables if table.window)
+    if not bounds:  # of one stream with tables: it meets no other one
+        return
     times = [f"{quoted(table.alias)}.{quoted(table.time)}" if table.time else None for table in tables]
     condition = " AND ".join(bound_sql(bound, times) for bound in bounds)
     where, group = (_clause(tokens, kind) for kind in (TokenType.WHERE, TokenType.GROUP_BY))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,20 @@ def test_a_generation_counts_when_it_is_committed(catalog):
     assert fill(catalog, empty, ONE) and covered_files(catalog, cache(catalog)) == {ONE.path: ONE}
     assert fill(catalog, cache(catalog), TWO) and set(covered_files(catalog, cache(catalog))) == {ONE.path, TWO.path}
     assert [g.bytes for g in cache(catalog).generations] == [100, 100]
+
+
+def test_a_clock_that_is_set_back_changes_no_order(catalog, monkeypatch):
+    """Neither which versions of other slices a derived cache has read, nor which generations are joined as the last."""
+    versions = [File("slices:epoch", version, 0) for version in range(3)]
+    for now, version in zip((300.0, 200.0, 100.0), versions, strict=True):
+        monkeypatch.setattr(kept, "time", lambda now=now: now)
+        assert fill(catalog, cache(catalog), version)
+    found = cache(catalog)
+    assert [(g.first, g.last) for g in found.generations] == [(0, 0), (1, 1), (2, 2)]
+    assert covered_files(catalog, found) == {"slices:epoch": versions[2]}
+    backwards = replace(found, generations=found.generations[::-1])
+    assert covered_files(catalog, backwards) == {"slices:epoch": versions[2]}
+    assert covered_files(catalog, merge(catalog, found, *found.generations[-2:])) == {"slices:epoch": versions[2]}
 
 
 def test_who_comes_second_adds_nothing(catalog):

@@ -17,7 +17,7 @@ from weft.spark.incremental import kept_slices
 from weft.spark.incremental.kept_slices import KeptSlices, join_last, why_derived_anew
 from weft.spark.refresh import kept_answers
 from weft.spark.refresh.folders import describe, is_changed, link_unchanged
-from weft.spark.refresh.kept_answers import KeptAnswers, folder_facts, read_answers, why_answers_anew
+from weft.spark.refresh.kept_answers import KeptAnswers, folder_facts, read_answers, why_cut_anew, why_strange
 from weft.spark.refresh.seen import SEEN, as_seen, read_seen, write_seen
 from weft.spark.refresh.updates import Update
 from weft.spark.write.owned import MARK, mark_result, require_replaceable
@@ -51,7 +51,7 @@ def test_a_folder_says_what_it_holds(folder):
     kept = read_answers(LOCAL, str(folder))
     assert (kept.run, kept.epoch, kept.version, kept.unit) == ("run", "epoch", 3, 100)
     assert kept.buckets == {(1, 2): [NAMES[0]], (2, 4): [NAMES[1], NAMES[2]]}
-    assert why_answers_anew(str(folder), kept, "meaning") == ""
+    assert why_strange(str(folder), kept, "meaning") == ""
     require_replaceable(LOCAL, str(folder), "q")
 
 
@@ -60,7 +60,7 @@ def test_a_folder_of_an_older_version_says_what_it_holds(folder):
     mark["kept"] = {**mark["kept"], "length": mark["kept"].pop("unit")}
     (folder / MARK).write_text(json.dumps(mark))
     kept = read_answers(LOCAL, str(folder))
-    assert kept.unit == 100 and why_answers_anew(str(folder), kept, "meaning") == ""
+    assert kept.unit == 100 and why_strange(str(folder), kept, "meaning") == ""
 
 
 @pytest.mark.parametrize(("spoil", "why"), [
@@ -74,14 +74,15 @@ def test_a_folder_of_an_older_version_says_what_it_holds(folder):
 ])
 def test_what_cannot_be_used_is_told(folder, spoil, why):
     spoil(folder)
-    assert why in why_answers_anew(str(folder), read_answers(LOCAL, str(folder)), "meaning")
+    assert why in why_strange(str(folder), read_answers(LOCAL, str(folder)), "meaning")
 
 
 def test_rows_of_another_meaning_and_too_many_buckets_are_made_anew(folder, monkeypatch):
     kept = read_answers(LOCAL, str(folder))
-    assert why_answers_anew(str(folder), kept, "other") == "its rows are those of another query, plan or setting"
+    assert why_strange(str(folder), kept, "other") == "its rows are those of another query, plan or setting"
     monkeypatch.setattr(kept_answers, "MOST_BUCKETS", 1)
-    assert why_answers_anew(str(folder), kept, "meaning") == "it has grown to 2 buckets of time"
+    assert why_strange(str(folder), kept, "meaning") == ""
+    assert why_cut_anew(kept) == "it has grown to 2 buckets of time" and why_cut_anew(None) == ""
 
 
 def test_new_buckets_stand_beside_links_to_the_others(folder, tmp_path):
@@ -123,7 +124,7 @@ def test_where_nothing_changes_only_the_sinks_page_is_written(folder):
     write_seen(LOCAL, root, {}, [made], [])
     kept = seen_answers(folder)
     assert kept.version == 4 and (folder / MARK).stat().st_mtime_ns == mark
-    assert why_answers_anew(str(folder), kept, "meaning") == ""
+    assert why_strange(str(folder), kept, "meaning") == ""
     assert kept.is_ahead(update(folder, (), version=2).slices.cache)  # a run that saw less comes later
     write_seen(LOCAL, root, read_seen(LOCAL, root), [], ["q"])  # its folder was written since
     assert read_seen(LOCAL, root) == {} and seen_answers(folder).version == 3

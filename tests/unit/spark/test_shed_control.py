@@ -8,7 +8,9 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from pyspark.errors import AnalysisException, PySparkException
 
+from weft.errors import SourceError
 from weft.io.drop_boxes import DropBox, Step, by_time, drop_box, sampled_sql, weight_sql
 from weft.optimize.shed.controller import ControllerPolicy, Decision, Reading
 from weft.optimize.shed.load import ScanLoad, SheddableQuery, StreamLoad, StreamSettings
@@ -97,6 +99,8 @@ class FakeStream:
     def __init__(self):
         self.scans, self.decisions, self.ending, self.down = (FakeScan(),), [], False, False
 
+    isActive = property(lambda self: not self.down)
+
     def restart(self, start) -> bool:
         if not self.down:
             start()
@@ -167,6 +171,47 @@ def test_what_is_never_known_is_looked_up_less_and_less_often(monkeypatch):
         made._queries(Reading(clock[0], 0.5, StreamLoad(0.0, ())))
     waits = [later - before for before, later in pairwise(asked)]
     assert waits == [4, 7, 13, 25, 49, 61, 61, 61]
+
+
+@pytest.mark.parametrize("error", [AnalysisException("[DELTA] torn"), SourceError("other columns"), OSError("gone")])
+def test_a_look_that_fails_is_tried_again_and_told_once(monkeypatch, caplog, error):
+    """A file of the source was torn for a while: the stream goes on, and is controlled all the same."""
+    asked, clock, good = [], [0.0], []
+
+    def look(newest):
+        asked.append(clock[0])
+        if not good:
+            raise error
+        return good
+
+    monkeypatch.setattr("weft.spark.stream.shed_control.monotonic", lambda: clock[0])
+    made, _, _ = control(())
+    made._look = look
+    told = [made._queries(Reading(clock[0], 0.9, StreamLoad(0.0, ()))) for clock[0] in map(float, range(40))]
+    assert told == [None] * 40 and [later - before for before, later in pairwise(asked)] == [3, 6, 12]
+    assert len(caplog.records) == 1 and "is tried again" in caplog.text
+    good.append(SheddableQuery("q", "t", rows=1e6, bound=0.02))
+    clock[0] = 50.0
+    assert made._queries(Reading(50.0, 0.9, StreamLoad(0.0, ()))) == tuple(good)
+    found, clock[0] = good.pop(), 150.0  # what was known stays where a later look fails
+    assert made._queries(Reading(150.0, 0.9, StreamLoad(0.0, ()))) == (found,) and asked[-1] == 150.0
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_the_controller_ends_with_the_stream_and_not_with_an_error_of_spark(monkeypatch, down):
+    made, _, _ = control(())
+    made.stream.down, seen = down, []
+
+    def take(scan):
+        seen.append(scan)
+        made.stream.ending = len(seen) == 3
+        raise PySparkException("busy")
+
+    monkeypatch.setattr("weft.spark.stream.shed_control.POLL", 0.0)
+    made.take = take
+    made._run()
+    assert len(seen) == (1 if down else 3)
 
 
 def test_a_trigger_that_runs_much_too_long_is_decided_on_before_the_next_one_begins(monkeypatch):

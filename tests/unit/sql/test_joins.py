@@ -101,6 +101,8 @@ def test_spark_runs_the_users_own_text(parse):
         f"SELECT count(*) FROM {view('trades')} a , {view('quotes')} AS quotes  WHERE quotes.at <= a.ts + "
         "INTERVAL '600' SECOND AND a.ts <= quotes.at + INTERVAL '300' SECOND AND ( a.symbol = quotes.symbol ) "
         f"{W}")
+    alone = parse(f"SELECT count(*) FROM trades a [RANGE 10 min], firms f WHERE a.symbol = f.symbol {W}").query
+    assert alone.native == f"SELECT count(*) FROM {view('trades')} a , {view('firms')} f WHERE a.symbol = f.symbol {W}"
     parsed = parse(f"SELECT count(*) FROM trades a JOIN quotes b {ON} {W}")
     assert parsed.probe == (f"SELECT count(*) FROM {view('trades')} a JOIN {view('quotes')} b {ON} "
                             "GROUP BY window(a.ts, '1 second')")
@@ -134,6 +136,9 @@ REFUSED = [
     (f"SELECT count(*) FROM trades a ‸[ROWS 10], quotes b [RANGE 5 min] WHERE a.symbol = b.symbol {W}", "so many rows"),
     (f"SELECT count(*) FROM trades a ‸[RANGE 5 min SLIDE 1 min], quotes b WHERE a.symbol = b.symbol {W}", "no slide"),
     (f"SELECT count(*) FROM trades a [‸RANGE five min], quotes b [RANGE 5 min] WHERE 1 = 1 {W}", "not a duration"),
+    (f"SELECT count(*) FROM trades a [RANGE 10 min], firms f ‸[RANGE 5 min] WHERE a.symbol = f.symbol {W}",
+     "a table has no window. Leave the bracket out, or register 'firms' with `time`"),
+    (f"SELECT count(*) FROM firms f ‸[RANGE 5 min], trades a WHERE a.symbol = f.symbol {W}", "a table has no window"),
     (f"SELECT ‸symbol FROM trades a JOIN quotes b {ON} {W}", "a column of a and of b"),
     (f"SELECT count(*) FROM trades a JOIN quotes b ON a.symbol = ‸b.nothing {W}", "no column 'nothing'"),
     (f"SELECT a.symbol, count(*) AS price FROM trades a JOIN quotes b {ON} GROUP BY a.symbol, window(a.ts, '1 hour') "

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from pyspark.sql import SparkSession
 
+from weft.aggregates.code_digest import own_code
 from weft.errors import RunError
 from weft.io.sources import Files
 from weft.model.graph import Node
@@ -26,8 +27,21 @@ ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.cas
 
 def fingerprint(node: Node[PartialStage], files: Files, schema: str, settings: Mapping[str, str]) -> str:
     """The text that two nodes share if their slices differ in nothing but columns."""
+    merging = own_merges(node.stage)
     parts = [FORMAT, files.path, files.format, files.options, schema, node.meaning, dict(settings)]
+    parts += [merging] if merging else []
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def own_merges(stage: PartialStage) -> list[str | None]:
+    """The digests of users' own code that makes one slice of several; all others are what Spark makes of rows. Raises
+    where nobody can tell what it does."""
+    found = [each for each in stage.components if each.monoid.merge is not None or each.monoid.merges is not None]
+    digests = own_code(found)
+    if None in digests:
+        raise RunError(f"a query of source '{stage.source}' has a monoid of your own that uses what Weft cannot compare"
+                       ", and nobody knows whether it is what kept slices were merged by: run without incremental.")
+    return digests
 
 
 def answer_settings(spark: SparkSession) -> dict[str, str]:

@@ -21,7 +21,9 @@ from pyspark.sql.types import StringType, StructField
 from weft.errors import RunError
 from weft.final.outputs.changes import CHANGE, INSERT, read_rows, row_changes
 from weft.io.sinks import Receiver
+from weft.model.graph import digest
 from weft.model.stages import AnswerStage
+from weft.spark.refresh.kept_answers import file_facts
 from weft.spark.write.owned import read_mark
 from weft.spark.write.worker_jobs import fits, output_schema, output_struct
 
@@ -70,17 +72,18 @@ class ChangeFeed:
         return (mark.get("changes") or {}).get("place") == self.folder
 
     def add(self, query: str, run: str, mark: Mapping, stage: AnswerStage, old: Sequence[str],
-            new: Sequence[str]) -> dict:
-        """Keep the changes between the rows of some files and those of others; what the query's next mark says."""
-        whole, schema = not self.is_followed(mark), output_schema(stage)
+            new: Sequence[str], whole: bool = False) -> dict:
+        """Keep the changes between the rows of some files and those of others, or the `whole` of the others where the
+        old ones are not what was told; what the query's next mark says."""
+        whole, schema = whole or not self.is_followed(mark), output_schema(stage)
         made = row_changes(read_rows([] if whole else old, schema), read_rows(new, schema))
         number = self._last(query, mark) + 1
         if not made.num_rows and not whole:
-            return dict(mark["changes"])
+            return {**mark["changes"], "columns": columns_of(stage)}
         inserts = sum(1 for kind in made[CHANGE].to_pylist() if kind == INSERT)
         self.found[query] = QueryChanges(number, inserts, made.num_rows - inserts, whole)
         self._write(query, f"_pending-{run}-changes-{number:012}{'-all' if whole else ''}.parquet", made, stage)
-        return {"place": self.folder, "number": number}
+        return {"place": self.folder, "number": number, "columns": columns_of(stage)}
 
     def publish(self, run: str) -> None:
         """Put the changes of queries in place whose rows are."""
@@ -122,6 +125,21 @@ def result_paths(place: str, mark: Mapping, without: Iterable[str] = ()) -> list
     """The files of a query's rows, by its mark, but for some."""
     names = set(mark.get("files", ())) - set(without)
     return [f"{place}/{name}" for name in sorted(names) if name.endswith(".parquet")]
+
+
+def columns_of(stage: AnswerStage) -> str:
+    """A digest of the names and types of a query's columns."""
+    return digest(output_struct(stage).json())
+
+
+def is_as_told(place: str, mark: Mapping, stage: AnswerStage) -> bool:
+    """Whether a folder has the columns of a query, and its files are those that were written when its changes were
+    told, by what its mark says of them."""
+    told = mark.get("changes") or {}
+    files = (mark.get("kept") or told).get("files") or {}
+    names = [name for name in mark.get("files", ()) if name.endswith(".parquet")]
+    same = all(file_facts(f"{place}/{name}") == tuple(files.get(name, ())) for name in names)
+    return same and told.get("columns") == columns_of(stage)
 
 
 def require_told(stages: Iterable[AnswerStage]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyarrow import fs
 
+from weft.aggregates.code_digest import own_code
 from weft.catalog.slice_caches import SliceCache
 from weft.final.outputs.buckets import Bucket
 from weft.final.outputs.files import bucket_of_file
@@ -22,6 +23,7 @@ FORMAT = 2  # raise it when the same query comes to give other rows, so that kep
 # The rows of a query with more buckets than this are made anew in longer ones: each is a file to look at in every run,
 # and to open for readers.
 MOST_BUCKETS = 32
+UNKNOWN_CODE = "it calls an aggregate of your own, and nobody can tell whether that is the same as before"
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,24 @@ def read_answers(files: fs.FileSystem, folder: str) -> KeptAnswers | None:
         return None
 
 
-def why_answers_anew(folder: str, kept: KeptAnswers | None, meaning: str) -> str:
-    """Why the rows in a folder cannot be brought up to date; empty where they can, as far as the folder says."""
+def why_strange(folder: str, kept: KeptAnswers | None, meaning: str) -> str:
+    """Why a folder does not hold what was last written for a query of this meaning; empty where it does."""
     if not os.path.isdir(folder):
         return "there were no rows of it yet"
     if kept is None:
         return "its rows were not written in buckets of time"
+    if not meaning:
+        return UNKNOWN_CODE
     if kept.meaning != meaning:
         return "its rows are those of another query, plan or setting"
     changed = next((name for name, facts in kept.files.items() if file_facts(f"{folder}/{name}") != facts), None)
-    if changed is not None:
-        return f"'{changed}' in its folder is gone or has changed"
-    return f"it has grown to {len(kept.buckets)} buckets of time" if len(kept.buckets) > MOST_BUCKETS else ""
+    return "" if changed is None else f"'{changed}' in its folder is gone or has changed"
+
+
+def why_cut_anew(kept: KeptAnswers | None) -> str:
+    """Why rows that are as they were written need other buckets; empty where they do not."""
+    many = len(kept.buckets) if kept else 0
+    return f"it has grown to {many} buckets of time" if many > MOST_BUCKETS else ""
 
 
 def file_facts(path: str) -> tuple[int, int] | None:
@@ -99,13 +107,17 @@ def folder_facts(folder: str, names: Iterable[str]) -> dict[str, tuple[int, int]
 
 
 def stage_meaning(slices: KeptSlices, stage: AnswerStage, written: Iterable[Any]) -> str:
-    """A digest of all that decides the rows of an answer stage's queries alike: slices, projection, how it is written.
-    """
+    """A digest of all that decides the rows of an answer stage's queries alike: slices, projection, users' own code,
+    how it is written. Empty where nobody can tell what users' code does."""
     components = [(c.monoid.name, c.columns, c.type, c.fields, c.parameters) for c in stage.components]
-    outputs = [astuple(output) for output in stage.outputs]
-    return digest(FORMAT, slices.meaning, stage.calls, components, stage.having, outputs, stage.window, list(written))
+    outputs, own = [astuple(output) for output in stage.outputs], own_code(stage.components)
+    if None in own:
+        return ""
+    meaning = [slices.meaning, stage.calls, components, stage.having, outputs, stage.window, list(written)]
+    return digest(FORMAT, *meaning, *([own] if own else []))
 
 
 def answers_meaning(stage: str, partial: PartialStage, asked: AskedQuery) -> str:
-    """A digest of all that decides the rows of a query: its stage's meaning, its window and predicate."""
-    return digest(stage, astuple(asked.window), partial.predicates[asked.predicate])
+    """A digest of all that decides the rows of a query: its stage's meaning, its window and predicate; empty as that.
+    """
+    return digest(stage, astuple(asked.window), partial.predicates[asked.predicate]) if stage else ""

@@ -28,10 +28,10 @@ from weft.model.graph import StageGraph
 from weft.model.stages import AnswerStage
 from weft.spark.batch.run import AnswerPart, share_answers
 from weft.spark.incremental.run import SliceReader
-from weft.spark.refresh.changes import OUTBOX, ChangeFeed, require_told, result_paths
+from weft.spark.refresh.changes import OUTBOX, ChangeFeed, is_as_told, require_told, result_paths
 from weft.spark.refresh.folders import describe, is_changed, link_unchanged, remove_others
 from weft.spark.refresh.jobs import BucketJob, plan_bucket_jobs, run_from_files
-from weft.spark.refresh.kept_answers import KeptAnswers, read_answers
+from weft.spark.refresh.kept_answers import KeptAnswers, folder_facts, read_answers
 from weft.spark.refresh.seen import as_seen, read_seen, write_seen
 from weft.spark.refresh.updates import Update, UpdatePlanner
 from weft.spark.session.jobs import run_jobs
@@ -234,10 +234,13 @@ class Refresh:
         for name, stage in stages.items():
             place, update = self.staging.place(name), updates.get(name)
             mark = read_mark(self.files, place)
+            strange = update.strange if update else not is_as_told(place, mark, stage)
             old = result_paths(place, mark, update.unchanged if update else ())
             names = placed[name][1] if update else [n for n in os.listdir(written[name]) if n.endswith(".parquet")]
             new = [f"{written[name]}/{each}" for each in names]
-            found[name] = self.feed.add(name, self.staging.run, mark, stage, old, new)
+            found[name] = self.feed.add(name, self.staging.run, mark, stage, old, new, strange)
+            if update is None:  # no one else keeps what Spark's files are known by
+                found[name]["files"] = folder_facts(written[name], names)
         return found
 
     def _line(self, name: str, update: Update | None) -> dict:

@@ -16,7 +16,8 @@ from weft.spark.refresh.kept_answers import (
     KeptAnswers,
     answers_meaning,
     stage_meaning,
-    why_answers_anew,
+    why_cut_anew,
+    why_strange,
 )
 from weft.spark.refresh.touched import NewSlices, history_of
 
@@ -26,7 +27,7 @@ UNTOLD = "its changes were not told here before"
 @dataclass(frozen=True)
 class Update:
     """What is made of a query's rows now, all of them `anew` for a reason, or some buckets; `id` is its answer stage,
-    `before` what lies in its folder."""
+    `before` what lies in its folder, which is `strange` where it is not what was last written for this query."""
 
     id: str
     asked: AskedQuery
@@ -35,6 +36,7 @@ class Update:
     before: KeptAnswers | None
     buckets: TimeBuckets
     anew: str
+    strange: bool = False
 
     @property
     def name(self) -> str:
@@ -86,8 +88,9 @@ class UpdatePlanner:
         folder = f"{self._root}/{asked.name}"
         before = self._read(asked.name)
         buckets = TimeBuckets(asked.window, before.unit if before else asked.window.slide)
-        made = Update(node.id, asked, kept, meaning, before, buckets, "")
-        why = why_answers_anew(folder, before, meaning) or ("" if self._followed(asked.name) else UNTOLD)
+        strange = why_strange(folder, before, meaning)
+        made = Update(node.id, asked, kept, meaning, before, buckets, "", bool(strange))
+        why = strange or why_cut_anew(before) or ("" if self._followed(asked.name) else UNTOLD)
         if why or before is None:
             return self._anew(made, id, why)
         if before.is_ahead(kept.cache):

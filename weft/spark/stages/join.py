@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates.joined import SIGNS, pair_columns
 from weft.aggregates.weighted import WEIGHT
-from weft.model.join import DAY, Join, JoinMethod, JoinStep, backquoted, bound_sql, key_sql, micros_sql
+from weft.model.join import (
+    DAY,
+    ZONE_JUMP,
+    Join,
+    JoinMethod,
+    JoinStep,
+    TimeBound,
+    backquoted,
+    bound_sql,
+    key_sql,
+    micros_sql,
+)
 from weft.spark.stages.partial import to_micros
 
 # Columns of bins stand beside the inputs' own while two sides are joined.
@@ -64,10 +76,19 @@ def join_condition(join: Join, met: Sequence[int], number: int) -> str:
 
 def stream_condition(join: Join, met: Sequence[int], number: int) -> str:
     """The same for streams: Spark finds out from intervals how long it must keep rows, and compares numbers first."""
-    near = [micros_sql(bound, join.times) for bound in join.implied_between(met, number)]
-    told = dict.fromkeys((*join.bounds_between(met, number), *join.implied_between(met, number)))
+    asked, implied = join.bounds_between(met, number), join.implied_between(met, number)
+    near = [micros_sql(bound, join.times) for bound in implied]
+    told = dict.fromkeys((*asked, *(as_interval(bound, asked) for bound in implied)))
     return " AND ".join((*map(key_sql, join.keys_between(met, number)), *near,
                          *(bound_sql(bound, join.times) for bound in told)))
+
+
+def as_interval(bound: TimeBound, asked: Sequence[TimeBound]) -> TimeBound:
+    """An implied bound that no row within it fails as an interval: Spark adds days by the calendar, and one that is a
+    sum of shorter bounds has no room for clocks that change, as those of days have."""
+    roomy = any((each.later, each.earlier, each.micros + ZONE_JUMP) == (bound.later, bound.earlier, bound.micros)
+                for each in asked)
+    return bound if roomy or abs(bound.micros) < DAY else replace(bound, micros=bound.micros + ZONE_JUMP)
 
 
 def in_bins(join: Join, left: DataFrame, right: DataFrame, step: JoinStep) -> tuple[DataFrame, DataFrame]:

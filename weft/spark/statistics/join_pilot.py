@@ -14,7 +14,16 @@ from pyspark.sql import functions as F
 from weft.model.workload import BoundQuery
 from weft.optimize.shed.join_boxes import UnitNeeds
 from weft.spark.stages.partial import to_micros
-from weft.spark.statistics.pilot import BIN, COVERED, FEWEST, ONE_IN, call_value, is_estimated
+from weft.spark.statistics.pilot import (
+    BIN,
+    COVERED,
+    FEWEST,
+    ONE_IN,
+    call_value,
+    finite_or_inf,
+    is_estimated,
+    relative_spread,
+)
 
 UNIT = "__weft_unit"
 
@@ -65,7 +74,7 @@ def look(rows: DataFrame, unit: str, bound: BoundQuery, one_in: int) -> UnitPilo
     found = each.agg(F.count("*"), F.percentile_approx("units", 1 - COVERED), F.percentile_approx("variance", COVERED),
                      F.percentile_approx("pairs", COVERED), F.sum("rows")).first()
     assert found is not None
-    variance, pairs = (float("inf") if value is None else float(value) for value in found[2:4])
+    variance, pairs = map(finite_or_inf, found[2:4])
     return UnitPilot(found[0], float(found[1] or 0), variance, pairs, float(found[4] or 0) * one_in)
 
 
@@ -99,10 +108,8 @@ def row_spread(i: int, mean: bool) -> Column:
 
 
 def relative(i: int, squares: Column) -> Column:
-    """Squares by the square of a sum: infinite where that is about 0, and 0 where nothing is brought."""
-    total = F.col(f"y{i}")
-    found = F.when(total != 0, F.greatest(squares, F.lit(0.0)) / (total * total))
-    return F.when(F.col(f"n{i}") > 0, F.coalesce(found, F.lit(float("inf")))).otherwise(F.lit(0.0))
+    """Squares by the square of a sum: infinite where that is about 0 or not finite, and 0 where nothing is brought."""
+    return F.when(F.col(f"n{i}") > 0, relative_spread(squares, F.col(f"y{i}"))).otherwise(F.lit(0.0))
 
 
 def lowest(columns: Iterable[Column]) -> Column:

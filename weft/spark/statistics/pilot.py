@@ -7,6 +7,7 @@ are spread, is then exact for those. Windows are taken one after another instead
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isnan
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -78,7 +79,13 @@ def look(rows: DataFrame, bound: BoundQuery, one_in: int) -> Pilot:
                           (F.greatest(*spreads) if len(spreads) > 1 else spreads[0]).alias(SPREAD))
     found = each.agg(F.count("*"), F.percentile_approx(ROWS, 1 - COVERED), F.percentile_approx(SPREAD, COVERED)).first()
     assert found is not None
-    return Pilot(found[0], float(found[1] or 0), float(found[2]) if found[2] is not None else float("inf"))
+    return Pilot(found[0], float(found[1] or 0), finite_or_inf(found[2]))
+
+
+def finite_or_inf(spread: float | None) -> float:
+    """A spread as Spark found it, infinite where there is none or it is NaN: of values that are not finite nothing can
+    be left out."""
+    return inf if spread is None or isnan(spread) else float(spread)
 
 
 def is_estimated(call: Call) -> bool:
@@ -104,8 +111,14 @@ def value_sums(call: Call, i: int) -> list[Column]:
 
 
 def spread(call: Call, i: int) -> Column:
-    """V of a call: the relative variance of its answer for a weight variance of 1; infinite where it is about 0."""
+    """V of a call: the relative variance of its answer for a weight variance of 1; infinite where it is about 0 or not
+    finite."""
     number, total, squares = (F.col(f"__weft_{part}_{i}") for part in "nsq")
     over = squares - total * total / number if call.function == "avg" else squares
-    found = F.when(total != 0, F.greatest(over, F.lit(0.0)) / (total * total))
-    return F.when(number > 0, F.coalesce(found, F.lit(float("inf")))).otherwise(F.lit(0.0))
+    return F.when(number > 0, relative_spread(over, total)).otherwise(F.lit(0.0))
+
+
+def relative_spread(squares: Column, total: Column) -> Column:
+    """Squares by the square of a sum; infinite where that is about 0, infinite or NaN."""
+    found = F.when(total * total != 0, F.greatest(squares, F.lit(0.0)) / (total * total))
+    return F.coalesce(F.nanvl(found, F.lit(inf)), F.lit(inf))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from logging import getLogger
+from math import inf
 from threading import Thread
 from time import monotonic, sleep
 
@@ -187,7 +188,7 @@ class ShedControl:
         self._last: dict[str, tuple] = {}
         self._fresh = {scan.name for scan in stream.scans}
         self._known: Looked | None = None
-        self._wait = UNKNOWN_FOR
+        self._wait, self._not_before, self._failed = UNKNOWN_FOR, -inf, False
 
     def start(self) -> None:
         """Watch until the stream ends."""
@@ -201,18 +202,28 @@ class ShedControl:
                     self.take(scan)
                 if any(self.is_late(scan) for scan in self.stream.scans):
                     self.stream.restart(lambda: self.settle(None, self.state))
-            except (PySparkException, Py4JError):  # the stream fails, and says so itself
-                return
+            except (PySparkException, Py4JError):
+                if not self._goes_on():  # the stream fails, and says so itself
+                    return
             except WeftError as error:
                 LOG.warning("the load of the stream is not controlled any more: %s", error)
                 return
 
+    def _goes_on(self) -> bool:
+        """Whether the stream runs, as far as Spark can still tell."""
+        try:
+            return not self.stream.ending and self.stream.isActive
+        except (PySparkException, Py4JError):
+            return False
+
     def take(self, scan: RunningScan) -> None:
-        """Look at the last trigger of a scan, if it is new, and do what the controller says."""
+        """Look at the last trigger of a scan, if it is new, and do what the controller says of it, once it knows the
+        queries."""
         reading = self.read(scan)
-        if reading is not None:
+        queries = None if reading is None else self._queries(reading)
+        if reading is not None and queries is not None:
             before = self.state
-            self.state, decision = observe(before, reading, self._queries(reading), self.policy)
+            self.state, decision = observe(before, reading, queries, self.policy)
             if decision is not None:
                 self.act(decision, before)
 
@@ -245,13 +256,27 @@ class ShedControl:
         lasts = now - (now if high is None else high) >= self.policy.act_after
         return lasts and self.state.triggers + 1 >= self.policy.dwell and now - began > LATE * self._trigger
 
-    def _queries(self, reading: Reading) -> Sequence[SheddableQuery]:
+    def _queries(self, reading: Reading) -> Sequence[SheddableQuery] | None:
         """What is known of the queries: looked up until all is known, while there is time for it, and again where it
-        matters."""
-        if self._known is None or self._is_old(self._known, reading.utilisation):
-            self._wait = UNKNOWN_FOR if self._known is None else min(2 * self._wait, KNOWN_FOR)
-            self._known = Looked(monotonic(), tuple(self._look(self._newest)), rates_of(reading))
-        return self._known.now(reading)
+        matters; None as long as no look has told anything."""
+        due = self._known is None or self._is_old(self._known, reading.utilisation)
+        if due and monotonic() >= self._not_before:
+            self._look_up(reading)
+        return None if self._known is None else self._known.now(reading)
+
+    def _look_up(self, reading: Reading) -> None:
+        """Look at the source. It is read by a job of its own, which may fail while the stream runs: then what was known
+        stays, and another look follows, later after each that failed."""
+        try:
+            found = tuple(self._look(self._newest))
+        except (PySparkException, Py4JError, WeftError, OSError) as error:
+            if not self._failed and self._goes_on():
+                LOG.warning("what queries need cannot be looked up, and is tried again: %s", str(error).split("\n")[0])
+            self._failed, self._not_before = True, monotonic() + self._wait
+            self._wait = min(2 * self._wait, KNOWN_FOR)
+        else:
+            self._failed, self._wait = False, UNKNOWN_FOR if self._known is None else min(2 * self._wait, KNOWN_FOR)
+            self._known = Looked(monotonic(), found, rates_of(reading))
 
     def _is_old(self, known: Looked, used: float) -> bool:
         """Whether what was looked up then must be looked up again."""
