@@ -67,11 +67,11 @@ def test_nodes_are_a_lattice(weft: Weft) -> None:
     assert lines == [
         "trades",
         "└─ node 1: by symbol, venue, cut every 1 min",
-        "   │    where TRUE | price > 100 (by filters)",
+        "   │    where TRUE | price > 100 (by shards)",
         "   │    count(1), sum(volume)",
         "   │    read by fine, large",
         "   └─ node 2: by symbol, cut every 1 min",
-        "           where TRUE | price > 100 (by filters)",
+        "           where TRUE | price > 100 (by shards)",
         "           count(1), sum(volume)",
         "           read by coarse",
     ]
