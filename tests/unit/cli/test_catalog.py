@@ -68,11 +68,11 @@ def test_nodes_are_a_lattice(weft: Weft) -> None:
         "trades",
         "└─ node 1: by symbol, venue, cut every 1 min",
         "   │    where TRUE | price > 100 (by shards)",
-        "   │    count(1), sum(volume)",
+        "   │    sum(volume)",
         "   │    read by fine, large",
         "   └─ node 2: by symbol, cut every 1 min",
         "           where TRUE | price > 100 (by shards)",
-        "           count(1), sum(volume)",
+        "           sum(volume)",
         "           read by coarse",
     ]
     parent, child = json.loads(shown(weft("nodes", "--json")))["nodes"]
