@@ -191,7 +191,12 @@ def sum_triggers(figures: Iterable[TriggerMetrics], queries: Iterable[str] = ())
 
 def sum_totals(readings: Iterable[ScanMetrics]) -> Totals:
     """The sums over scans: a query that several of them have answered has one sum."""
-    return sum((one.totals for one in readings), Totals())
+    found = [one.totals for one in readings]
+    answers: Counter[str] = Counter()
+    for one in found:
+        answers.update(one.answers)
+    plain = {name: sum(getattr(one, name) for one in found) for name in ("triggers", "rows", "late", "dead", "shed")}
+    return Totals(answers=dict(answers), **plain)
 
 
 def last_minute(figures: Iterable[TriggerMetrics], now: datetime) -> tuple[TriggerMetrics, ...]:

@@ -110,8 +110,7 @@ def test_merging_neighbours_is_close_to_the_best_partition():
     assert min(ratios) >= 1 and max(ratios) <= 1.05 and sum(ratio == 1 for ratio in ratios) >= 20
 
 
-@pytest.mark.parametrize("size", [12, 45])
-@pytest.mark.parametrize("answers", [False, True])
+@pytest.mark.parametrize(("size", "answers"), [(12, True), (45, False)])
 def test_many_bounds(size, answers):
     """The laws hold where not everything can be tried, and each policy says so."""
     problem = many(size, size, answers)
