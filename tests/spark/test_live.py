@@ -133,7 +133,7 @@ def test_a_stream_that_is_killed_in_a_change_has_made_it_or_not(spark, tmp_path,
     run = LiveRun(tmp_path, Random(seed))
     (tmp_path / "queries.json").write_text(json.dumps(run.begin(3)))
     roots = [str(Path(weft.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    for turn in range(4):
+    for turn in range(3):
         command = [sys.executable, "-m", "tests.harness.live_child", str(tmp_path), str(seed * 100 + turn)]
         child = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
                                  start_new_session=True)
