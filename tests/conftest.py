@@ -21,12 +21,11 @@ SPARK_TESTS = Path(__file__).parent / "spark"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, `--session`
-    choose Weft's own session or a stock one, and `--all` run more tests in both, and also those that start clusters or
-    kill processes."""
+    choose Weft's own session or a stock one, and `--all` run also those that start clusters or kill processes."""
     parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
     parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
     parser.addoption("--session", choices=("weft", "stock"), help="run the Spark tests in this session only")
-    parser.addoption("--all", action="store_true", help="run more Spark tests in both sessions, and the long ones")
+    parser.addoption("--all", action="store_true", help="run the long tests, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,11 +77,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test that asks for a session the kinds that it runs in."""
     if "spark" in metafunc.fixturenames:
-        from tests.fixtures.sessions import IN_BOTH, IN_BOTH_WITH_ALL
+        from tests.fixtures.sessions import IN_BOTH
 
         config, definition = metafunc.config, metafunc.definition
-        both = definition.path.name in (IN_BOTH_WITH_ALL if config.getoption("--all") else IN_BOTH)
-        kinds = ["weft", "stock"] if both else ["weft"]
+        kinds = ["weft", "stock"] if definition.path.name in IN_BOTH else ["weft"]
         if config.getoption("--session"):
             kinds = [config.getoption("--session")]
         metafunc.parametrize("spark", ["weft"] if definition.get_closest_marker("kafka") else kinds, indirect=True,

@@ -14,7 +14,7 @@ from tests.fixtures.sessions import INTERPRETED, OPTIONS
 from weft import Loom
 from weft.spark.session.session import local_session
 
-TRIGGERS, KEYS, LIFE, STEP = 72, 20, 4, 10  # new keys a trigger, for how many triggers they live, seconds a trigger
+TRIGGERS, KEYS, LIFE, STEP = 52, 20, 4, 10  # new keys a trigger, for how many triggers they live, seconds a trigger
 WINDOWS = ("'20 seconds', '5 seconds'", "'60 seconds', '10 seconds'")
 SETTINGS = {
     "spark.sql.streaming.minBatchesToRetain": "5",

@@ -66,8 +66,9 @@ def is_whole(told: Told, name: str) -> bool:
 
 
 @pytest.mark.long
-def test_sigkill_at_every_step_loses_and_doubles_nothing(told, run_child):
-    """Each run finds what the one before left; readers find whole folders at every moment."""
+def test_sigkill_at_every_step_loses_and_doubles_nothing(told, run_child, request):
+    """Each run finds what the one before left; readers find whole folders at every moment. With more than 100 cases it
+    is every single step, else every other one."""
     for hour in range(3):
         told.put(f"{hour}.parquet", rows(hour, size=60, start=60 * hour))
     code, said = run_child(told, 0)
@@ -77,20 +78,20 @@ def test_sigkill_at_every_step_loses_and_doubles_nothing(told, run_child):
     assert code == 0, said
     steps, seen = int(said.split()[1]), set()
     assert steps > 30, said
-    for step in range(1, steps + 1):
+    for step in range(1, steps + 1, 1 if request.config.getoption("--cases") > 100 else 2):
         told.put(f"{step + 10}.parquet", short(step, (17 * step) % 180, size=12))
         code, said = run_child(told, step)
         seen.add(said)
         assert code == (0 if said.startswith("steps") else -signal.SIGKILL), said
         assert all(is_whole(told, name) for name in KILLED), (step, said)
-        if step % 10 == 0:
+        if step % 10 == 1:
             told.tell(KILLED)
             told.check(KILLED)
             told.check_feed(KILLED)
     told.tell(KILLED)
     told.check(KILLED)
     told.check_feed(KILLED)
-    assert len({said for said in seen if said.startswith("dies")}) > 20, seen
+    assert len({said for said in seen if said.startswith("dies")}) > 10, seen
 
 
 @pytest.fixture

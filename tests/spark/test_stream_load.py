@@ -19,7 +19,7 @@ def test_state_and_checkpoint_stay_flat_over_many_triggers(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found["numRowsTotal"]) >= 70
+    assert len(found["numRowsTotal"]) >= 50
     assert {"commits", "offsets", "sources", "state"} <= set(found)
     for name, values in found.items():
         early, late = values[len(values) // 4: len(values) // 2], values[-len(values) // 4:]

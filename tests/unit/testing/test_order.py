@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fixtures.order import LONGEST, STOCK, group_of, place_of
-from tests.fixtures.sessions import IN_BOTH_WITH_ALL
+from tests.fixtures.sessions import IN_BOTH
 from tests.harness.pages import ROOT
 
 BATCH = "tests/spark/test_batch.py::test_sinks"
@@ -24,4 +24,4 @@ def test_what_is_short_fails_first_and_what_is_long_does_not_come_last():
 
 def test_every_file_that_is_named_is_there():
     there = {path.name for folder in ("spark", "browser") for path in (ROOT / "tests" / folder).glob("test_*.py")}
-    assert {*LONGEST, *IN_BOTH_WITH_ALL} <= {*there, STOCK}
+    assert {*LONGEST, *IN_BOTH} <= {*there, STOCK}
