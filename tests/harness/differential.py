@@ -29,6 +29,18 @@ def differences(loom: Loom, optimizer: str = OPTIMIZER) -> list[str]:
     return found
 
 
+def require_equal(loom: Loom, texts: Iterable[str], about: object) -> None:
+    """Fail where a query of these texts does not give Spark's own rows, with what it was drawn `about`; the loom is
+    closed."""
+    try:
+        for i, text in enumerate(texts := list(texts)):
+            loom.query(f"q{i}", text)
+        found = differences(loom)
+    finally:
+        loom.close()
+    assert not found, "\n".join([str(about), *texts, *found])
+
+
 def collect(frames: dict[str, DataFrame]) -> dict[str, list[list]]:
     """The rows of every frame, in one job."""
     texts = [as_text(name, frame) for name, frame in frames.items()]

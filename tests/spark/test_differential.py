@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.sessions import COMPILED, INTERPRETED
-from tests.harness.differential import differences
+from tests.harness.differential import require_equal
 from tests.strategies.queries import queries, related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
 from weft import Loom
@@ -65,12 +65,6 @@ def differential(spark, examples: int, texts: st.SearchStrategy[str]) -> None:
     def check(shape: Shape, texts: list[str]) -> None:
         loom = Loom(spark)
         loom.source("t", spark.createDataFrame(rows_of(shape), SCHEMA), time="ts")
-        try:
-            for i, text in enumerate(texts):
-                loom.query(f"q{i}", text)
-            found = differences(loom)
-        finally:
-            loom.close()
-        assert not found, "\n".join([str(shape), *texts, *found])
+        require_equal(loom, texts, shape)
 
     check()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.differential import differences
+from tests.harness.differential import require_equal
 from tests.harness.join_oracle import joined_rows
 from tests.strategies.join_queries import FIRMS, NAMES, SCHEMA, JoinTables, firms_of, join_queries, join_tables, rows_of
 from weft import Loom
@@ -48,14 +48,7 @@ def test_random_joins_give_sparks_own_rows(spark, request):
               phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(tables=join_tables(), texts=st.lists(join_queries(), min_size=3, max_size=3, unique=True))
     def check(tables: JoinTables, texts: list[str]) -> None:
-        loom = make_loom(spark, tables)
-        try:
-            for i, text in enumerate(texts):
-                loom.query(f"q{i}", text)
-            found = differences(loom)
-        finally:
-            loom.close()
-        assert not found, "\n".join([str(tables), *texts, *found])
+        require_equal(make_loom(spark, tables), texts, tables)
 
     check()
 

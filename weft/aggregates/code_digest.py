@@ -32,37 +32,37 @@ def own_code(components: Iterable[Component]) -> list[str | None]:
     return [code_digest(monoids[name]) for name in sorted(monoids)]
 
 
-class Untellable(Exception):
+class NoDigest(Exception):
     """Nobody can tell whether this value would be the same in another process."""
 
 
 def code_digest(value: object) -> str | None:
     """A text that stands for a value with all code that belongs to it, None where there is none."""
     try:
-        told = Teller().tell(value)
-    except (Untellable, RecursionError):
+        found = ValueReader().read(value)
+    except (NoDigest, RecursionError):
         return None
-    return sha256(json.dumps([sys.version_info[:2], told]).encode()).hexdigest()
+    return sha256(json.dumps([sys.version_info[:2], found]).encode()).hexdigest()
 
 
-class Teller:
-    """Tells values as lists of plain texts. What may hold itself is told once, and by its number from then on; of all
-    else equal values are one object in some processes and several in others."""
+class ValueReader:
+    """Reads values as lists of plain texts. What may hold itself is read once, and named by its number from then
+    on; of all else equal values are one object in some processes and several in others."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
-        self._held: list[object] = []  # so that no other value gets the identity of one that was told
+        self._held: list[object] = []  # so that no other value gets the identity of one that was read
         self._modules: set[tuple[int, tuple[str, ...]]] = set()
 
-    def tell(self, value: Any) -> list:
+    def read(self, value: Any) -> list:
         """What a value is, whatever it is."""
         kind = type(value)
         if kind in PLAIN:
             return [kind.__name__, repr(value)]
         if kind is tuple:
-            return ["tuple", *map(self.tell, value)]
+            return ["tuple", *map(self.read, value)]
         if kind in (set, frozenset):
-            return [kind.__name__, *sorted((Teller().tell(each) for each in value), key=json.dumps)]
+            return [kind.__name__, *sorted((ValueReader().read(each) for each in value), key=json.dumps)]
         if kind is CodeType:
             return ["code", *self._code(value)]
         if id(value) in self._seen:
@@ -73,33 +73,33 @@ class Teller:
 
     def _code(self, code: CodeType) -> list:
         return [code.co_code.hex(), code.co_exceptiontable.hex(), code.co_names, code.co_varnames, code.co_flags,
-                code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, self.tell(code.co_consts)]
+                code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, self.read(code.co_consts)]
 
     def _parts(self, value: Any) -> list:
         if type(value) is list:
-            return [self.tell(each) for each in value]
+            return [self.read(each) for each in value]
         if type(value) is dict:
-            return [[self.tell(key), self.tell(each)] for key, each in value.items()]
+            return [[self.read(key), self.read(each)] for key, each in value.items()]
         if isinstance(value, ModuleType):
             return [library_of(value.__name__)]
         if is_named(value) and is_library(value.__module__ or "builtins"):
-            return [library_of(value.__module__ or "builtins"), value.__qualname__, self.tell(closure_of(value))]
+            return [library_of(value.__module__ or "builtins"), value.__qualname__, self.read(closure_of(value))]
         if isinstance(value, FunctionType):
             return self._function(value)
         if isinstance(value, type):
-            return [self.tell(value.__bases__), *self._members(value)]
+            return [self.read(value.__bases__), *self._members(value)]
         return self._object(value)
 
     def _function(self, value: FunctionType) -> list:
         parts = [value.__code__, value.__defaults__, value.__kwdefaults__, closure_of(value)]
-        return [*map(self.tell, parts), *self._used(value.__globals__, tuple(sorted(names_in(value.__code__))))]
+        return [*map(self.read, parts), *self._used(value.__globals__, tuple(sorted(names_in(value.__code__))))]
 
     def _used(self, there: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[list]:
         """The values that names have in a module; of another module of the user's those of the same names."""
         for name in (name for name in names if name in there):
             value = there[name]
             if not isinstance(value, ModuleType) or is_library(value.__name__):
-                yield [name, self.tell(value)]
+                yield [name, self.read(value)]
             elif (id(value), names) not in self._modules:
                 self._modules.add((id(value), names))
                 yield [name, *self._used(vars(value), names)]
@@ -108,7 +108,7 @@ class Teller:
         """What a class has, but for what Python keeps of it for itself."""
         for name, member in vars(value).items():
             if not name.startswith(("__", "_abc_")) or isinstance(member, FUNCTIONS):
-                yield [name, self.tell(member)]
+                yield [name, self.read(member)]
 
     def _object(self, value: Any) -> list:
         """A wrapper by what it wraps, any other object by what pickle keeps of it."""
@@ -117,16 +117,16 @@ class Teller:
         if isinstance(value, np.ufunc):
             return [ufunc_name(value)]
         wrapped = wrapped_by(value)
-        return self._pickled(value) if wrapped is None else [self.tell(wrapped)]
+        return self._pickled(value) if wrapped is None else [self.read(wrapped)]
 
     def _pickled(self, value: Any) -> list:
         try:
             made = dispatch_table[type(value)](value) if type(value) in dispatch_table else value.__reduce_ex__(4)
         except Exception as error:  # whatever a user's object raises
-            raise Untellable(f"{type(value).__name__}: {error}") from error
+            raise NoDigest(f"{type(value).__name__}: {error}") from error
         if isinstance(made, str):
             return [global_name(value, made)]
-        return [self.tell(list(part) if isinstance(part, Iterator) else part) for part in made]
+        return [self.read(list(part) if isinstance(part, Iterator) else part) for part in made]
 
 
 def is_named(value: object) -> bool:
@@ -171,14 +171,14 @@ def global_name(value: object, name: str) -> str:
     """What pickle knows by its name alone, if that is one of a library."""
     module = getattr(value, "__module__", None) or ""
     if not is_library(module):
-        raise Untellable(f"'{name}' is known by its name alone")
+        raise NoDigest(f"'{name}' is known by its name alone")
     return f"{library_of(module)} {name}"
 
 
 def ufunc_name(value: np.ufunc) -> str:
     """The name of a ufunc of NumPy's own."""
     if getattr(np, value.__name__, None) is not value:
-        raise Untellable(f"{value.__name__} is no function of NumPy")
+        raise NoDigest(f"{value.__name__} is no function of NumPy")
     return f"{value.__name__} {np.__version__}"
 
 
@@ -200,5 +200,5 @@ def library_of(module: str) -> str:
     except PackageNotFoundError:
         known = getattr(sys.modules.get(top), "__version__", None)
     if known is None:
-        raise Untellable(f"module '{module}' has no version")
+        raise NoDigest(f"module '{module}' has no version")
     return f"{module} {known}"

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from weft.cost.model import Model
 from weft.model.plan import Scan, SharedPlan, Tree
 from weft.model.workload import BoundQuery
 from weft.optimize.insert_then_weave import insert
 from weft.optimize.plan import Projection, problem_of
+from weft.optimize.predicates import ModelOf
 from weft.optimize.problem import Problem
 from weft.optimize.tri_weave import tri_weave
 from weft.optimize.weaving import weave
 from weft.slicing import find_slicer
-
-ModelOf = Callable[[BoundQuery], Model]
 
 
 def remove_query(plan: SharedPlan, name: str, ghost: str) -> SharedPlan:

@@ -12,12 +12,11 @@ from weft.model.workload import BoundQuery, Workload
 from weft.optimize import EVERY_OPTIMIZER, OPTIMIZERS
 from weft.optimize.base import Optimizer
 from weft.optimize.groupings import Sizes, derive_groupings
-from weft.optimize.predicates import choose_sharing, join_predicates
+from weft.optimize.predicates import ModelOf, choose_sharing, join_predicates
 from weft.optimize.problem import Groups, Problem
 from weft.slicing import PAIRS, Slicer
 
-# The model of a query's scan, and what a query makes of its answers.
-ModelOf = Callable[[BoundQuery], Model]
+# What a query makes of its answers.
 Projection = Callable[[BoundQuery], Hashable]
 
 
