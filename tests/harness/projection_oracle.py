@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from weft.final.project import arithmetic, conditional, leaves, predicates
+from weft.final.project import arithmetic, bits, conditional, leaves, predicates, texts
 from weft.final.project.tree import Node
 
 BITS = {"int": 32, "bigint": 64}
@@ -83,6 +83,35 @@ def compare_of(node: predicates.Compare, row: Mapping[str, Any]) -> bool | None:
             ">=": one >= other}[node.sign]
 
 
+def compare_text_of(node: texts.CompareText, row: Mapping[str, Any]) -> bool | None:
+    left = value_of(node.text, row)
+    if left is None:
+        return None
+    one, other = left.encode(), node.constant.encode()
+    return {"=": one == other, "<>": one != other, "<": one < other, "<=": one <= other, ">": one > other,
+            ">=": one >= other}[node.sign]
+
+
+def bitwise_of(node: bits.Bitwise, row: Mapping[str, Any]) -> Any:
+    left, right = both(node, row)
+    if left is None or right is None:
+        return None
+    return {"&": left & right, "|": left | right, "^": left ^ right}[node.sign]
+
+
+def shift_of(node: bits.Shift, row: Mapping[str, Any]) -> Any:
+    left, right = both(node, row)
+    if left is None or right is None:
+        return None
+    places = right % BITS[node.kind]
+    return whole(left << places, node.kind, False) if node.sign == "<<" else left >> places
+
+
+def inverted_of(node: bits.Inverted, row: Mapping[str, Any]) -> Any:
+    inner = value_of(node.inner, row)
+    return None if inner is None else ~inner
+
+
 def null_safe_of(node: predicates.NullSafeEqual, row: Mapping[str, Any]) -> bool:
     left, right = both(node, row)
     return left is right if left is None or right is None else rank(left) == rank(right)
@@ -127,4 +156,8 @@ RULES: dict[type[Node], Any] = {
     predicates.Not: not_of,
     predicates.IsPresent: lambda node, row: value_of(node.inner, row) is not None,
     conditional.Case: case_of,
+    texts.CompareText: compare_text_of,
+    bits.Bitwise: bitwise_of,
+    bits.Shift: shift_of,
+    bits.Inverted: inverted_of,
 }

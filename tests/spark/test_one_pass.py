@@ -54,7 +54,7 @@ def passes_of(loom):
     plan = loom.plan()
     parts = build_parts(plan.stages, plan.context.slices)
     jobs = write.plan_jobs(loom.spark, plan.stages, parts, NoopSink())
-    access = one_pass.RowAccess(plan.context.rows, plan.context.known_rows)
+    access = one_pass.RowAccess(plan.context.rows, plan.context.sources.whole_parquet, plan.context.known_rows)
     return one_pass.plan_passes(plan.stages, jobs, access, True)
 
 
@@ -113,7 +113,7 @@ def test_random_queries_that_share_all_they_may(request, spark, tmp_path_factory
     monkeypatch.setattr("weft.optimize.predicates.FINER", 1000)
     monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: columns)
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
-    monkeypatch.setattr(one_pass, "is_cheaper", lambda *_: True)
+    monkeypatch.setattr(one_pass.OnePass, "is_cheaper", lambda *_: True)
     cut: list[int] = []
     run = one_pass.OnePass.run
     monkeypatch.setattr(one_pass.OnePass, "run", lambda self, targets: cut.append(1) or run(self, targets))
@@ -166,7 +166,7 @@ def test_slices_that_only_others_are_derived_from(spark, tmp_path, monkeypatch):
     """A grouping that nobody asks for is counted by nobody, and a run with a store does not wait for its size."""
     monkeypatch.setattr("weft.optimize.groupings.pays", may_derive)
     monkeypatch.setattr("weft.optimize.groupings.union_gain", lambda *_: 1.0)
-    monkeypatch.setattr(one_pass, "is_cheaper", lambda *_: True)
+    monkeypatch.setattr(one_pass.OnePass, "is_cheaper", lambda *_: True)
     queries = {f"by_{keys}": f"SELECT {keys}, window.end AS at, sum(n) AS s FROM t GROUP BY {keys}, {LONG}"
                for keys in ("k", "i")}
     with make_loom(spark, queries, store=str(tmp_path / "store")) as loom:

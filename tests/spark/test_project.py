@@ -42,6 +42,11 @@ COVERED = (
     "CASE WHEN n > 0 AND x <> 0 THEN sqrt(n) * y / sqrt(x * x * x) END", "abs(x - y) > 2.5 * x",
     *(f"{a} {sign} {b}" for sign in SIGNS[:-1] for a in "ni" for b in ("1.5", "-0.25", "0.5 * j", "m + 0.5 - j")),
     "CASE WHEN n > 0 AND x <> 0 THEN n * y / (x * x) - 3D END",
+    *(f"s {sign} '{text}'" for sign in SIGNS[:-1] for text in ("a", "", "é", "aaa")), "'b' > s", "s IS NULL",
+    "s IN ('a', 'A', '')", "s NOT IN ('a', 'z')", "if(s = 'a', x, n)", "CASE s WHEN 'a' THEN 1 WHEN 'b' THEN 2 END",
+    "x IN (1.5, 3, NULL)", "i IN (1, 7)", "n NOT IN (0, 1, 10)", "i IN (1.5, 7)", "n IN (1, 2D)", "n IN (i, m)",
+    *(f"{a} {sign} {b}" for sign in "&|^" for a, b in ("ij", "nm", "in")), "~ i", "~ n",
+    *(f"{f}({a}, {b})" for f in ("shiftleft", "shiftright") for a in "in" for b in ("j", "33", "-1")),
 )  # fmt: skip
 
 

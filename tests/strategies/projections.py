@@ -21,11 +21,13 @@ DOUBLES = (None, float("nan"), 0.0, -0.0, float("inf"), float("-inf"), 1.5, -2.0
 INTS = (None, 0, 1, -1, 7, 2**31 - 1, -(2**31), 100, -3)
 LONGS = (None, 0, 1, -1, 2**53 + 1, MOST, LEAST, 10, -12345678901, 3037000500)
 BOOLEANS = (None, True, False)
+TEXTS = (None, "", "a", "A", "aa", "b", "é", "日本", "a ")
 # The columns in order: their types in Spark, how Arrow has them, and what they may hold.
 COLUMNS = {"x": ("double", pa.float64(), DOUBLES), "y": ("double", pa.float64(), DOUBLES),
            "i": ("int", pa.int32(), INTS), "j": ("int", pa.int32(), INTS),
            "n": ("bigint", pa.int64(), LONGS), "m": ("bigint", pa.int64(), LONGS),
-           "b": ("boolean", pa.bool_(), BOOLEANS), "c": ("boolean", pa.bool_(), BOOLEANS)}
+           "b": ("boolean", pa.bool_(), BOOLEANS), "c": ("boolean", pa.bool_(), BOOLEANS),
+           "s": ("string", pa.string(), TEXTS)}
 CALLED = {name: f"__call_{place}" for place, name in enumerate(COLUMNS)}
 SIGNS = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>")
 LITERALS = ("0", "1", "2", "7", "-3", "1.5", "0.002", "-2.5", "0.0", "3D", "0D", "-0.0D", "5L", "6e7", "100")
@@ -58,16 +60,21 @@ def answers_of(rows: pa.Table) -> AnswerColumns:
     return AnswerColumns(rows.num_rows, values)
 
 
-# What an expression is made of: `{n}` stands for a number, `{t}` for a truth value.
+# What an expression is made of: `{n}` stands for a number, `{i}` for an integer, `{t}` for a truth value.
 NUMBERS = (*(f"({{n}} {sign} {{n}})" for sign in "+-*/%"), "(- {n})", "abs({n})", "sqrt({n})", "CAST({n} AS DOUBLE)",
            "coalesce({n}, {n})", "nvl({n}, {n})", "ifnull({n}, {n})", "nullif({n}, {n})", "if({t}, {n}, {n})",
            "if({t}, NULL, {n})", "CASE WHEN {t} THEN {n} WHEN {t} THEN {n} END",
-           "CASE {n} WHEN {n} THEN {n} ELSE {n} END")
+           "CASE {n} WHEN {n} THEN {n} ELSE {n} END", "({i} & {i})", "({i} | {i})", "({i} ^ {i})", "(~ {i})",
+           "shiftleft({i}, {i})", "shiftright({i}, {i})")
 TRUTHS = (*(f"({{n}} {sign} {{n}})" for sign in SIGNS),
           *(f"({{t}} {sign} {{t}})" for sign in ("AND", "OR", "=", "<=>")),
           "(NOT {t})", "({n} IS NULL)", "({t} IS NOT NULL)", "({n} BETWEEN {n} AND {n})", "if({t}, {t}, {t})",
-          "coalesce({t}, {t})", "({n} IS DISTINCT FROM {n})")
+          "coalesce({t}, {t})", "({n} IS DISTINCT FROM {n})", "({n} IN ({n}, {n}, NULL))", "({n} NOT IN ({n}, {n}))",
+          *(f"({CALLED['s']} {sign} '{text}')"
+            for sign, text in zip(SIGNS[:-1], ("a", "b", "", "é", "A", "aa", "z", "日"), strict=True)),
+          f"({CALLED['s']} IN ('a', 'b', 'aa'))", f"('a' < {CALLED['s']})", f"({CALLED['s']} BETWEEN 'A' AND 'b')")
 LEAVES = {"n": (*(CALLED[name] for name in 3 * "xyijnm"), *LITERALS),
+          "i": (*(CALLED[name] for name in "ijnm"), "3", "-1", "40L"),
           "t": (*(CALLED[name] for name in 4 * "bc"), "TRUE", "FALSE")}
 
 
@@ -85,8 +92,9 @@ def conditions(draw: st.DrawFn, depth: int = 3) -> str:
 
 def fill(draw: st.DrawFn, template: str, depth: int) -> str:
     """The template with expressions in its places, deeper and deeper up to a depth."""
-    parts = re.split(r"\{([nt])\}", template)
+    parts = re.split(r"\{([nti])\}", template)
     for i in range(1, len(parts), 2):
-        deeper = (NUMBERS if parts[i] == "n" else TRUTHS) if depth > 1 and draw(st.booleans()) else LEAVES[parts[i]]
+        inner = {"n": NUMBERS, "t": TRUTHS}.get(parts[i])
+        deeper = inner if inner and depth > 1 and draw(st.booleans()) else LEAVES[parts[i]]
         parts[i] = fill(draw, draw(st.sampled_from(deeper)), depth - 1)
     return "".join(parts)

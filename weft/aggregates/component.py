@@ -24,7 +24,9 @@ class Lift(NamedTuple):
         whole = f"IF({GUARD}, "
         if condition is None and self.sql.startswith(whole):
             return Lift(self.sql.removeprefix(whole).removesuffix(", NULL)"), self.counts)
-        return Lift(self.sql.replace(GUARD, condition or "true"), self.counts)
+        if condition is None:
+            return Lift(self.sql.replace(f" AND ({GUARD})", "").replace(GUARD, "true"), self.counts)
+        return Lift(self.sql.replace(GUARD, condition), self.counts)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ def counted(args: Args, only: str) -> Component:
     if not args and not only:
         return ROWS
     listed = ", ".join(a.sql for a in args) or "1"
-    there = " AND ".join(f"({a.sql}) IS NOT NULL" for a in args) or "true"
-    value = args[0].sql if len(args) == 1 else f"IF({there}, 1, NULL)"
+    there = " AND ".join(f"({a.sql}) IS NOT NULL" for a in args)
+    value = args[0].sql if len(args) == 1 else f"IF({there}, 1, NULL)" if args else "1"
     return Component(sums.COUNT, (f"count({listed}){only}",), "bigint", lifts=(lifted(only, value, True),))
 
 

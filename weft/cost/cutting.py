@@ -14,7 +14,8 @@ class CutCosts:
 
     Nanoseconds of Spark: per row and scan, more for each column of its slices, and for each slice that is sent to
     workers; seconds for the generated code of a scan, which is compiled when it first runs. Nanoseconds of workers: per
-    row and for each of its columns that is sent to them, per row and scan, for each column, for each slice.
+    row and for each of its columns that is sent to them, for each that they read themselves, per row and scan, for each
+    column, for each slice.
     """
 
     row: float = 300.0
@@ -23,6 +24,7 @@ class CutCosts:
     compiled: float = 1.0
     sent_row: float = 250.0
     sent_column: float = 110.0
+    read_column: float = 20.0
     cut_row: float = 60.0
     cut_column: float = 12.0
     cut_slice: float = 300.0
@@ -46,9 +48,22 @@ def spark_seconds(scans: Sequence[CutScan], costs: CutCosts = COSTS) -> float:
                                         + scan.slices * costs.slice) for scan in scans)
 
 
-def worker_seconds(scans: Sequence[CutScan], sent: int, costs: CutCosts = COSTS) -> float:
-    """Processor seconds where all rows are sent to workers, with so many columns, and cut there for every scan."""
-    rows = max(scan.rows for scan in scans)
-    cut = sum(scan.rows * (costs.cut_row + costs.cut_column * scan.columns) + scan.slices * costs.cut_slice
-              for scan in scans)
-    return NANO * (rows * (costs.sent_row + costs.sent_column * sent) + cut)
+def sent_seconds(scans: Sequence[CutScan], columns: int, costs: CutCosts = COSTS) -> float:
+    """Processor seconds until workers have all rows, with so many columns, where Spark sends them."""
+    return NANO * most_rows(scans) * (costs.sent_row + costs.sent_column * columns)
+
+
+def read_seconds(scans: Sequence[CutScan], columns: int, costs: CutCosts = COSTS) -> float:
+    """The same where workers read the files themselves."""
+    return NANO * most_rows(scans) * costs.read_column * columns
+
+
+def cut_seconds(scans: Sequence[CutScan], costs: CutCosts = COSTS) -> float:
+    """Processor seconds that workers take to cut rows that they have, for every scan."""
+    return NANO * sum(scan.rows * (costs.cut_row + costs.cut_column * scan.columns) + scan.slices * costs.cut_slice
+                      for scan in scans)
+
+
+def most_rows(scans: Sequence[CutScan]) -> float:
+    """The rows of a source, which are those of the scan that has most of them."""
+    return max(scan.rows for scan in scans)

@@ -80,7 +80,8 @@ def run_prepared(plan: Plan, target: AnswerSink | None, progress: Progress | Non
         return run_from_kept(context, stages, workload, target, tell, changes)
     observer = SizeObserver() if context.store and target is not None else None
     parts = build_parts(stages, context.slices, observer or leave_unobserved)
-    access = RowAccess(context.rows, context.known_rows, observer.learn if observer else None)
+    access = RowAccess(context.rows, context.sources.whole_parquet, context.known_rows,
+                       observer.learn if observer else None)
     report = () if target is None else write_results(context.spark, stages, parts, target, tell, access)
     if observer and context.store:
         keep_run_sizes(context.store, observer)

@@ -27,6 +27,8 @@ from weft.sql import SourceSchema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Options of Parquet files that only say which of them are read.
+LISTING = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter", "mergeschema")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -240,6 +242,14 @@ class Sources:
         files = self._known[name].files
         here = files is not None and files.format == "parquet" and not is_connect(self._spark)
         return self._listings.local_paths(name) if here else []
+
+    def whole_parquet(self, name: str) -> list[str]:
+        """The same of a source whose rows are just those of the files: no drop box leaves some out, and no option that
+        is not about which files there are may change what they say."""
+        source = self._known[name]
+        options = source.files.options if source.files else ()
+        plain = source.behind is None and all(option.lower() in LISTING for option, _ in options)
+        return self.parquet_files(name) if plain else []
 
     def require_same(self, sources: Iterable[Source]) -> None:
         """Raise where a source was replaced since a plan was made: its columns may be others."""

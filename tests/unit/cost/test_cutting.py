@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from weft.cost.cutting import CutScan, spark_seconds, worker_seconds
+from weft.cost.cutting import CutScan, cut_seconds, read_seconds, sent_seconds, spark_seconds
+
+
+def worker_seconds(scans, sent):
+    """What workers take for rows that Spark sends with so many columns."""
+    return sent_seconds(scans, sent) + cut_seconds(scans)
 
 
 @pytest.mark.parametrize(("scans", "sent", "workers"), [
@@ -17,6 +22,12 @@ from weft.cost.cutting import CutScan, spark_seconds, worker_seconds
 def test_who_cuts(scans, sent, workers):
     """The last one is small: compiling Spark's code for it would take longer than all else."""
     assert (worker_seconds(scans, sent) < spark_seconds(scans)) == workers
+
+
+def test_rows_that_workers_read_themselves_are_theirs_to_cut():
+    """A plain scan of many rows, too: nothing is sent."""
+    scans = [CutScan(1e8, 3, 6e4)]
+    assert read_seconds(scans, 3) + cut_seconds(scans) < spark_seconds(scans) < worker_seconds(scans, 3)
 
 
 def test_costs_grow_with_all_they_count():

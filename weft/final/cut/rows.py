@@ -35,6 +35,12 @@ class RowColumns:
     keep: str | None = None
     marked_only: bool = False
 
+    @property
+    def names(self) -> set[str]:
+        """All that it reads but the time."""
+        named = (*self.keys, *self.marks, *(name for name, _ in self.values), self.keep)
+        return {name for name in named if name is not None}
+
 
 @dataclass(frozen=True)
 class RowCut:
@@ -202,9 +208,14 @@ def merge_rows(held: OrderedRows, cut: RowCut, kept: np.ndarray | None, first: n
     merged = merge_runs(form, values, first)
     heads = first if merged is not None else np.arange(len(start))
     place = held.places.take(pa.array(heads if kept is None else kept[heads]))
-    head = [*(held.rows.column(name).take(place) for name in cut.rows.keys), pa.array(start[heads]),
+    head = [*(plain_texts(held.rows.column(name).take(place)) for name in cut.rows.keys), pa.array(start[heads]),
             *(held.rows.column(name).take(place) for name in cut.rows.marks)]
     return pa.table([*head, *(values if merged is None else merged)], names=list(form.names))
+
+
+def plain_texts(key: pa.Array) -> pa.Array:
+    """A key as slices have it, where rows have it as places in a dictionary."""
+    return key.dictionary_decode() if isinstance(key, pa.DictionaryArray) else key
 
 
 def merge_runs(form: SliceForm, values: Sequence[pa.Array], first: np.ndarray) -> list[pa.Array] | None:

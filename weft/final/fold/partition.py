@@ -172,7 +172,11 @@ def compact_numbers(number: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def encode_key(column: pa.Array) -> tuple[np.ndarray, int]:
-    """A code per distinct value of one key column, null being a value; nested types go by their text."""
+    """A code per distinct value of one key column, null being a value; nested types go by their text. The values of a
+    dictionary are distinct."""
+    if isinstance(column, pa.DictionaryArray):
+        size = len(column.dictionary)
+        return column.indices.fill_null(size).to_numpy().astype(np.int64), size + 1
     try:
         encoded = column.dictionary_encode(null_encoding="encode")
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weft.aggregates.component import Component
 from weft.errors import RunError
 from weft.final.fold.dense import WindowAnswers, fold_dense
 from weft.final.fold.partition import FoldedWindow, fold_windows, receive_columns
 from weft.final.memory import reuse_memory
+from weft.final.old_times import MODERN, OLD_TIMES, require_modern
 from weft.final.outputs.buckets import Bucket, TimeBuckets
 from weft.final.outputs.files import FileFormat, QueryFiles
 from weft.final.outputs.keys import KeyTaker, key_takers
@@ -32,9 +32,6 @@ from weft.model.stages import FinalStage
 # What a partition says of each query: its name, the file with its rows if one was written, how many rows; or why
 # only Spark can make its rows.
 REPORT = pa.schema([("query", pa.string()), ("file", pa.string()), ("rows", pa.int64()), ("reason", pa.string())])
-
-MODERN = -2_208_988_800_000_000  # 1900-01-01 in microseconds
-OLD_TIMES = "there are times before 1900"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,17 +140,6 @@ def output_rows(each: WorkerProjection, answers: AnswerColumns) -> pa.RecordBatc
         if not isinstance(node, WindowStart | WindowEnd | WindowStruct):  # those were looked at before
             require_modern(array)
     return pa.record_batch(arrays, names=each.schema.names)
-
-
-def require_modern(array: pa.Array) -> None:
-    """Leave times before 1900 to Spark, which has settings for calendars of old."""
-    if pa.types.is_struct(array.type):
-        for child in array.flatten():
-            require_modern(child)
-    elif pa.types.is_temporal(array.type) and not pa.types.is_duration(array.type) and len(array):
-        day = pc.min(array).cast(pa.timestamp("us")).value if pa.types.is_date32(array.type) else pc.min(array).value
-        if day is not None and day < MODERN:
-            raise NeedsSpark(OLD_TIMES)
 
 
 def answer_columns(stage: FinalStage, each: WorkerProjection, folded: FoldedWindow,

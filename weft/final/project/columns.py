@@ -9,6 +9,7 @@ from weft.final.project.leaves import Call, Key, Value, WindowEnd, WindowStart, 
 from weft.final.project.projection import AnswerColumns, Projection
 from weft.final.project.tree import Node
 from weft.final.project.vector import DTYPES, NeedsSpark, Vector, both, from_arrow, to_arrow
+from weft.final.project.widened import LongerDecimal
 
 EPOCH = {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
 
@@ -55,6 +56,10 @@ class AnswerScope:
             return Vector(np.ones((), np.bool_) if found.valid is None else np.asarray(found.valid), None, found.errors)
         return Vector(self.output(node).is_valid().to_numpy(zero_copy_only=False))
 
+    def array(self, node: Node) -> pa.Array:
+        """The values of a node that is only passed on, as they came."""
+        return self.output(node)
+
     def here(self, vector: Vector) -> Vector:
         """A vector of all answers, for those of this scope."""
         return vector if self.rows is None else vector.take(self.rows)
@@ -74,6 +79,8 @@ class AnswerScope:
             return pa.StructArray.from_arrays([self.output(node.start), self.output(node.end)], ["start", "end"])
         if isinstance(node, Value) and node.kind not in DTYPES:
             return self.passed_on(node.name)
+        if isinstance(node, LongerDecimal):
+            return node.array(self)
         return to_arrow(require_sound(self.read(node)), node.kind, self.size)
 
     def time(self, node: Node) -> pa.Array:

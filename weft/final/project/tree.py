@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+import pyarrow as pa
+
 from weft.final.project.vector import Vector
 
 
@@ -26,6 +28,9 @@ class Scope(Protocol):
 
     def present(self, node: Node) -> Vector:
         """Which values are not null, of a node of any kind."""
+
+    def array(self, node: Node) -> pa.Array:
+        """The values of a node that is only passed on, as they came."""
 
 
 @dataclass(frozen=True, eq=False)

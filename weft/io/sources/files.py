@@ -48,10 +48,14 @@ class Files(RowSource):
         return require_named(self.format)
 
     def read(self, spark: SparkSession, schema: StructType | None = None) -> DataFrame:
-        """The files that are there now as a DataFrame; with a schema Spark need not look into them for it."""
+        """The files that are there now as a DataFrame; with a schema Spark need not look into them for it, but puts a
+        column that folders name at the end, though the files have it too."""
         reader = spark.read.format(self.format).options(**dict(self.options)).option(APART, uuid4().hex)
         with translate_reading(f"cannot read '{self.path}' as {self.format}"):
-            return (reader if schema is None else reader.schema(schema)).load(self.path)
+            found = (reader if schema is None else reader.schema(schema)).load(self.path)
+        if schema is None or found.columns == schema.names or set(found.columns) != set(schema.names):
+            return found
+        return found.select(*(f"`{name.replace('`', '``')}`" for name in schema.names))
 
     def stream(self, spark: SparkSession, schema: StructType) -> DataFrame:
         """The files as they come; texts that do not fit the schema are kept whole in a column of their own."""

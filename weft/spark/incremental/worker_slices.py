@@ -24,7 +24,7 @@ from weft.model.stages import DeriveStage, PartialStage
 from weft.spark.incremental.kept_slices import Filling
 from weft.spark.incremental.slice_cache import GROUP_SLICES, SCHEMA, group_names
 from weft.spark.stages.row_lifts import can_merge, has_lifts, slice_form
-from weft.spark.write.sent_rows import RowsPlan, plan_rows, send_planned
+from weft.spark.write.sent_rows import RowsPlan, plan_rows, send_rows
 
 STORED = "grouping int, rows bigint, reason string"
 VERSION = b"org.apache.spark.version"
@@ -122,7 +122,7 @@ def cut_files(rows: DataFrame, scans: Sequence[ScanIncrement], home: Path, ansi:
     """Write the new slices of some scans of one source and time; how many lie in each folder, None where only Spark can
     make them. `settings` are all those by which the same SQL may find something else."""
     roots = [scan.root for scan in scans]
-    sent = send_planned(rows, roots, PLANS.find(rows, roots, ansi, settings))
+    sent = send_rows(rows, roots, PLANS.find(rows, roots, ansi, settings))
     cuts, files, number = [], list[StoredFile](), 0
     for scan, columns in zip(scans, sent.columns, strict=True):
         cuts.append(RowCut(slice_form(scan.root, scan.root, ansi), columns, scan.groupings(number, ansi)))

@@ -8,7 +8,7 @@ See decision 0033.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -16,7 +16,7 @@ from itertools import groupby
 from pyspark.sql import DataFrame, Row
 
 from weft.catalog.statistics import Sizes
-from weft.cost.cutting import CutScan, spark_seconds, worker_seconds
+from weft.cost.cutting import CutScan, cut_seconds, read_seconds, sent_seconds, spark_seconds
 from weft.final.cut import GroupingCut, RowCut, RowCutter
 from weft.final.cut.groupings import BUCKET, NONE
 from weft.final.cut.outputs import GroupingOutputs, TreeJob, project_groupings
@@ -30,44 +30,56 @@ from weft.spark.stages.bucket_ids import spread_bucket_ids
 from weft.spark.stages.partial import SLICE
 from weft.spark.stages.row_lifts import has_lifts, slice_form
 from weft.spark.statistics.observe import count_names, sizes_of
-from weft.spark.write.sent_rows import SentRows, send_rows
+from weft.spark.write.parquet_source import ReadRows, read_rows
+from weft.spark.write.sent_rows import RowsPlan, SentRows, plan_rows, send_rows
 from weft.spark.write.worker_jobs import WorkerJob
 
-PACKED = f"{BUCKET} int, grouping int, slices binary"
 REPORTS = "job int, grouping int, query string, file string, rows bigint, reason string, sizes string"
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
 class RowAccess:
-    """What a run needs to cut slices in workers: the rows of a source by its name, what is known of the rows of a scan,
-    and who is told sizes of slices."""
+    """What a run needs to cut slices in workers: the rows of a source by its name, the Parquet files that these are all
+    of, if any, what is known of the rows of a scan, and who is told sizes of slices."""
 
     rows: Callable[[str], DataFrame]
+    files: Callable[[str], Sequence[str]]
     known: Callable[[PartialStage], Statistics]
     learn: Callable[[PartialStage, Mapping[int, Sizes]], None] | None = None
 
 
 @dataclass(frozen=True)
 class OnePass:
-    """The jobs of trees over one source, by their places in a run's list, and the scans that they read."""
+    """The jobs of trees over one source, by their places in a run's list, the scans that they read, and the rows, if
+    workers read these themselves: else, or where they find that they cannot, Spark sends them."""
 
     access: RowAccess
     jobs: Mapping[int, WorkerJob]
     scans: tuple[Scan, ...]
-    sent: SentRows
+    plan: RowsPlan
+    read: ReadRows | None
     ansi: bool
+
+    @property
+    def sent(self) -> SentRows:
+        """The rows as Spark sends them."""
+        stages = [scan.root for scan in self.scans]
+        return send_rows(self.access.rows(stages[0].source), stages, self.plan)
+
+    def is_cheaper(self) -> bool:
+        """Whether it costs less than Spark's own aggregation for each scan."""
+        sizes = [scan_size(scan.root, self.access.known(scan.root)) for scan in self.scans]
+        columns = 1 + len(self.plan.marks) + len(self.plan.read) + len(self.plan.rest)
+        coming = read_seconds(sizes, columns) if self.read else sent_seconds(sizes, columns)
+        return coming + cut_seconds(sizes) < spark_seconds(sizes)
 
     def run(self, targets: Mapping[int, FileFormat | None]) -> dict[int, list[Row]]:
         """Make the rows of all jobs; what the partitions say of each."""
-        sent = self.sent
-        count = int(str(sent.rows.sparkSession.conf.get(PARTITIONS)))
         groupings = [each for scan in self.scans for each in scan.groupings]
-        buckets = spread_bucket_ids(len(groupings), count)
-        cutter = RowCutter(tuple(self._cuts(sent, buckets)), sent.computed)
-        outputs = [self._outputs(number, each, targets) for number, each in enumerate(groupings)]
-        packed = sent.rows.mapInArrow(cutter, PACKED).repartition(BUCKET)
-        reports = packed.mapInArrow(partial(project_groupings, outputs), REPORTS).collect()
+        reports = self._reports(self.read or self.sent, groupings, targets)
+        if self.read and any(row["grouping"] == NONE for row in reports):
+            reports = self._reports(self.sent, groupings, targets)
         # A worker that gave up counted nothing, so that the others' counts are not the whole.
         if self.access.learn and not any(row["grouping"] == NONE for row in reports):
             tell_sizes(self.access.learn, groupings, reports)
@@ -75,7 +87,17 @@ class OnePass:
                 self.access.learn(stage, {})  # nobody counts its slices: no job of Spark's will
         return {number: [row for row in reports if row["job"] == number] for number in self.jobs}
 
-    def _cuts(self, sent: SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:
+    def _reports(self, rows: ReadRows | SentRows, groupings: Sequence[Grouping],
+                 targets: Mapping[int, FileFormat | None]) -> list[Row]:
+        """What the partitions say of rows that are cut."""
+        spark = self.access.rows(self.scans[0].root.source).sparkSession
+        buckets = spread_bucket_ids(len(groupings), int(str(spark.conf.get(PARTITIONS))))
+        cutter = RowCutter(tuple(self._cuts(rows, buckets)), rows.computed)
+        outputs = [self._outputs(number, each, targets) for number, each in enumerate(groupings)]
+        packed = rows.cut(cutter).repartition(BUCKET)
+        return packed.mapInArrow(partial(project_groupings, outputs), REPORTS).collect()
+
+    def _cuts(self, sent: ReadRows | SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:
         cuts, number = [], 0
         for scan, columns in zip(self.scans, sent.columns, strict=True):
             made = []
@@ -129,20 +151,30 @@ def plan_passes(graph: StageGraph, jobs: Sequence[WorkerJob], access: RowAccess,
     made = {id for job in jobs for id in job.ids}
     scans = [scan for node in graph.roots if (scan := plan_scan(graph, node, jobs, made)) is not None]
     scans.sort(key=time_of)
-    passes = []
-    for _, found in groupby(scans, key=time_of):
-        mine = tuple(found)
-        sent = send_rows(access.rows(mine[0].root.source), [scan.root for scan in mine], ansi)
-        if is_cheaper(mine, len(sent.rows.columns), access):
-            numbers = sorted(i for scan in mine for grouping in scan.groupings for i in grouping.jobs)
-            passes.append(OnePass(access, {i: jobs[i] for i in numbers}, mine, sent, ansi))
-    return passes
+    found = [pass_ for _, mine in groupby(scans, key=time_of) for pass_ in passes_over(tuple(mine), jobs, access, ansi)]
+    return [each for each in found if each.is_cheaper()]
 
 
-def is_cheaper(scans: Sequence[Scan], sent: int, access: RowAccess) -> bool:
-    """Whether one pass in workers costs less than Spark's own aggregation for each scan."""
-    sizes = [scan_size(scan.root, access.known(scan.root)) for scan in scans]
-    return worker_seconds(sizes, sent) < spark_seconds(sizes)
+def passes_over(scans: Sequence[Scan], jobs: Sequence[WorkerJob], access: RowAccess, ansi: bool) -> Iterator[OnePass]:
+    """The passes over scans of one source and time: one for all, or one for those of which workers can read the rows
+    themselves, and one for those that Spark computes something for."""
+    source = scans[0].root.source
+    rows, files = access.rows(source), access.files(source)
+    plan = plan_rows(rows, [scan.root for scan in scans], ansi)
+    able = [i for i in range(len(scans)) if not plan.computed_by_spark(i)] if files else []
+    read = read_rows(rows, files, scans[0].root, plan.only(able)) if able else None
+    others = [i for i in range(len(scans)) if not read or i not in able]
+    if read:
+        yield make_pass([scans[i] for i in able], jobs, access, plan.only(able), read, ansi)
+    if others:
+        yield make_pass([scans[i] for i in others], jobs, access, plan.only(others), None, ansi)
+
+
+def make_pass(scans: Sequence[Scan], jobs: Sequence[WorkerJob], access: RowAccess, plan: RowsPlan,
+              read: ReadRows | None, ansi: bool) -> OnePass:
+    """The pass over some scans, with all jobs that read them."""
+    numbers = sorted(i for scan in scans for grouping in scan.groupings for i in grouping.jobs)
+    return OnePass(access, {i: jobs[i] for i in numbers}, tuple(scans), plan, read, ansi)
 
 
 def scan_size(stage: PartialStage, known: Statistics) -> CutScan:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from weft.final.cut import ComputedColumns, RowColumns
+from weft.final.cut import ComputedColumns, RowColumns, RowCutter
 from weft.final.project.leaves import Value
 from weft.final.project.tree import Node, walk
 from weft.model.marks import Marking
@@ -19,8 +20,11 @@ from weft.spark.stages.row_lifts import ONE, normalize_key
 from weft.stages.project.answers import require_value
 from weft.stages.project.coercion import NotCoveredError
 from weft.stages.project.compiler import Compiler
+from weft.stages.project.marks import compile_marks
 
 TIME = "t"
+MARKS = "__weft_marks_"
+PACKED = "bucket int, grouping int, slices binary"
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class SentRows:
     rows: DataFrame
     computed: ComputedColumns
     columns: tuple[RowColumns, ...]
+
+    def cut(self, cutter: RowCutter) -> DataFrame:
+        """What a cutter makes of the rows."""
+        return self.rows.mapInArrow(cutter, PACKED)
 
 
 @dataclass
@@ -46,77 +54,126 @@ class ExpressionNames:
 @dataclass(frozen=True)
 class RowsPlan:
     """What is sent of a source's rows: the columns that workers read, by alias, the expressions that Spark evaluates,
-    by SQL, what workers compute, and what each scan finds where."""
+    by SQL, the marks that Spark makes, what workers compute, and what each scan finds where."""
 
     read: Mapping[str, str]
     rest: Mapping[str, str]
+    marks: tuple[str, ...]
     computed: ComputedColumns
     columns: tuple[RowColumns, ...]
 
+    @property
+    def reads_marks(self) -> bool:
+        """Whether Spark has to make marks: some are sent, or something that is sent is computed with them."""
+        return bool(self.marks) or any(MARKS in sql for sql in self.rest)
 
-def send_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> SentRows:
-    """The rows of a source for scans of the same time: what workers compute themselves is not sent, and nothing twice.
-    """
-    return send_planned(source, stages, plan_rows(source, stages, ansi))
+    def computed_by_spark(self, place: int) -> bool:
+        """Whether Spark computes anything but the event time for a scan."""
+        return bool(self.columns[place].names & {*self.rest.values(), *self.marks})
+
+    def only(self, places: Sequence[int]) -> RowsPlan:
+        """What is sent for some of the scans alone."""
+        columns = tuple(self.columns[place] for place in places)
+        asked = {name for each in columns for name in each.names}
+        made = {name: node for name, node in zip(self.computed.names, self.computed.nodes, strict=True)
+                if name in asked}
+        leaves = {node.name for root in made.values() for node in walk(root) if isinstance(node, Value)}
+        return RowsPlan({alias: name for alias, name in self.read.items() if alias in leaves},
+                        {sql: alias for sql, alias in self.rest.items() if alias in asked},
+                        tuple(name for name in self.marks if name in asked),
+                        ComputedColumns(tuple(made), tuple(made.values())), columns)
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The rows that some scan may count, with the names of each scan's marks, and the test by which it counts them."""
+
+    rows: DataFrame
+    marks: Sequence[tuple[str, ...]]
+    tests: Sequence[str | None]
+
+
+def send_rows(source: DataFrame, stages: Sequence[PartialStage], plan: RowsPlan) -> SentRows:
+    """The rows as they are planned to be sent: what workers compute themselves is not sent, and nothing twice."""
+    head, rows = stages[0], rows_that_count(source, stages).rows if plan.reads_marks else filtered(source, stages)
+    read = [F.col(quoted(column)).alias(alias) for alias, column in plan.read.items()]
+    values = [F.expr(sql).alias(alias) for sql, alias in plan.rest.items()]
+    time = F.expr(to_micros(head.time, head.time_type)).alias(TIME)
+    return SentRows(rows.select(time, *plan.marks, *read, *values), plan.computed, plan.columns)
 
 
 def plan_rows(source: DataFrame, stages: Sequence[PartialStage], ansi: bool) -> RowsPlan:
     """What is sent for scans of the same time, by the types that Spark's analyser gives; other rows of the same columns
     under the same settings are sent alike."""
-    rows, marks, tests = rows_that_count(source, stages)
+    counted = rows_that_count(source, stages)
     name, known = ExpressionNames(), set(source.columns)
     found = tuple(name_columns(stage, mine, test, name, lambda sql: sql.strip("`") in known)
-                  for stage, mine, test in zip(stages, marks, tests, strict=True))
-    asked = rows.select(*(F.expr(sql).alias(alias) for sql, alias in name.made.items()))
-    computed, read, rest = compute_in_workers(name.made, source.schema, asked.schema, stages[0], ansi)
-    return RowsPlan(read, rest, computed, found)
+                  for stage, mine, test in zip(stages, counted.marks, counted.tests, strict=True))
+    asked = counted.rows.select(*(F.expr(sql).alias(alias) for sql, alias in name.made.items()))
+    made = WorkerExpressions(source.schema, stages[0], ansi)
+    for stage, marks in zip(stages, counted.marks, strict=True):
+        made.add_marks(stage.marking, marks)
+    return made.plan(name.made, asked.schema, list(dict.fromkeys(m for mine in counted.marks for m in mine)), found)
 
 
-def send_planned(source: DataFrame, stages: Sequence[PartialStage], plan: RowsPlan) -> SentRows:
-    """The rows as they are planned to be sent."""
-    head, (rows, marks, _) = stages[0], rows_that_count(source, stages)
-    read = [F.col(quoted(column)).alias(alias) for alias, column in plan.read.items()]
-    values = [F.expr(sql).alias(alias) for sql, alias in plan.rest.items()]
-    time = F.expr(to_micros(head.time, head.time_type)).alias(TIME)
-    marked = dict.fromkeys(m for mine in marks for m in mine)
-    return SentRows(rows.select(time, *marked, *read, *values), plan.computed, plan.columns)
+def filtered(source: DataFrame, stages: Sequence[PartialStage]) -> DataFrame:
+    """The rows that have an event time, of scans that all have predicates those that pass one of them."""
+    tests = [None if None in stage.predicates else any_of(stage.predicates) for stage in stages]
+    rows = source.where(f"({stages[0].time}) IS NOT NULL")
+    return rows if None in tests or any(stage.marks for stage in stages) else rows.where(any_of(tests))
 
 
-def rows_that_count(source: DataFrame,
-                    stages: Sequence[PartialStage]) -> tuple[DataFrame, list[tuple[str, ...]], list[str | None]]:
-    """The rows that some scan may count, with the marks of each scan, and the test by which each counts them."""
-    rows, marks = mark_all(source.where(f"({stages[0].time}) IS NOT NULL"), stages)
+def rows_that_count(source: DataFrame, stages: Sequence[PartialStage]) -> CountedRows:
+    """The rows of a source with the marks of scans that have any."""
+    rows, marks = mark_all(filtered(source, stages), stages)
     tests = [row_test(stage, mine) for stage, mine in zip(stages, marks, strict=True)]
-    return rows.where(any_of(tests)) if all(tests) and not any(marks) else rows, marks, tests
+    return CountedRows(rows, marks, tests)
 
 
-def compute_in_workers(asked: Mapping[str, str], source: StructType, types: StructType, head: PartialStage,
-                       ansi: bool) -> tuple[ComputedColumns, dict[str, str], dict[str, str]]:
-    """What workers can compute of some expressions, given with their names; the source's columns that they read, by
-    alias; and the expressions that are left to Spark."""
-    fields = {field.name.lower(): field for field in source.fields}
-    plain = fields if len(fields) == len(source.fields) else {}  # names that differ in case only are left to Spark
-    aliases = {name: f"b{i}" for i, name in enumerate(plain)}
-    columns: dict[str, Node] = {name: Value(field.dataType.simpleString(), aliases[name])
-                                for name, field in plain.items()}
-    compiler = Compiler(columns, ansi)
-    if head.time_type == "timestamp":
-        compiler.give(f"unix_micros({head.time})", Value("bigint", TIME))
-    made = {alias: node for sql, alias in asked.items()
-            if (node := compiled(compiler, sql, types[alias].dataType.simpleString()))}
-    leaves = {node.name for root in made.values() for node in walk(root) if isinstance(node, Value)}
-    read = {alias: fields[name].name for name, alias in aliases.items() if alias in leaves}
-    rest = {sql: alias for sql, alias in asked.items() if alias not in made}
-    return ComputedColumns(tuple(made), tuple(made.values())), read, rest
+class WorkerExpressions:
+    """What workers compute of the columns of a source's rows."""
 
+    def __init__(self, source: StructType, head: PartialStage, ansi: bool):
+        fields = {field.name.lower(): field for field in source.fields}
+        # Names that differ in case only are left to Spark.
+        self.fields = fields if len(fields) == len(source.fields) else {}
+        self.aliases = {name: f"b{i}" for i, name in enumerate(self.fields)}
+        self.columns: dict[str, Node] = {name: Value(field.dataType.simpleString(), self.aliases[name])
+                                         for name, field in self.fields.items()}
+        self.compiler = Compiler(self.columns, ansi)
+        if head.time_type == "timestamp":
+            self.compiler.give(f"unix_micros({head.time})", Value("bigint", TIME))
+        self.made: dict[str, Node] = {}
 
-def compiled(compiler: Compiler, sql: str, kind: str) -> Node | None:
-    """The expression for workers, None where only Spark evaluates it."""
-    try:
-        node = require_value(compiler.compile(sql), sql)
-    except NotCoveredError:
-        return None
-    return node if node.kind == kind else None
+    def add_marks(self, marking: Marking, names: Sequence[str]) -> None:
+        """Compute marks under some names; those that workers cannot compute are Spark's."""
+        if not names or names[0] in self.made:
+            return
+        try:
+            found = dict(zip(names, compile_marks(self.compiler, marking), strict=True))
+        except NotCoveredError:
+            return
+        self.made |= found
+        self.columns |= found
+
+    def plan(self, asked: Mapping[str, str], types: StructType, marks: Sequence[str],
+             columns: tuple[RowColumns, ...]) -> RowsPlan:
+        """What is sent, of some expressions given with their names, and of marks."""
+        made = self.made | {alias: node for sql, alias in asked.items()
+                            if (node := self.compiled(sql, types[alias].dataType.simpleString()))}
+        leaves = {node.name for root in made.values() for node in walk(root) if isinstance(node, Value)}
+        read = {alias: self.fields[name].name for name, alias in self.aliases.items() if alias in leaves}
+        rest = {sql: alias for sql, alias in asked.items() if alias not in made}
+        sent = tuple(name for name in marks if name not in made)
+        return RowsPlan(read, rest, sent, ComputedColumns(tuple(made), tuple(made.values())), columns)
+
+    def compiled(self, sql: str, kind: str) -> Node | None:
+        """The expression for workers, None where only Spark evaluates it."""
+        try:
+            node = require_value(self.compiler.compile(sql), sql)
+        except NotCoveredError:
+            return None
+        return node if node.kind == kind else None
 
 
 def quoted(name: str) -> str:
@@ -130,7 +187,8 @@ def mark_all(rows: DataFrame, stages: Sequence[PartialStage]) -> tuple[DataFrame
     own = rows.columns
     for stage in stages:
         if stage.marks and stage.marking not in made:
-            names = tuple(f"__weft_marks_{len(made)}_{i}" for i in range(stage.marks))
+            digest = sha256(repr(stage.marking).encode()).hexdigest()[:16]
+            names = tuple(f"{MARKS}{digest}_{i}" for i in range(stage.marks))
             marked = [F.col(MARK.format(i)).alias(name) for i, name in enumerate(names)]
             before = [f"`{name}`" for known in made.values() for name in known]
             rows = add_marks(rows, stage).select(*map(quoted, own), *before, *marked)

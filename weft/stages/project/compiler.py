@@ -64,7 +64,9 @@ class Compiler:
 
 
 def parse_expression(sql: str) -> exp.Expr:
-    """The tree of a text."""
+    """The tree of a text; what an escape means in it Spark's settings say."""
+    if "\\" in sql:
+        raise NotCoveredError(f"'{sql}' has a backslash")
     try:
         trees = VERBATIM.parser().parse(VERBATIM.tokenize(sql), sql)
     except SqlglotError:

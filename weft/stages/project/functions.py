@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from weft.final.project.arithmetic import Absolute, SquareRoot
+from weft.final.project.bits import Shift
 from weft.final.project.conditional import Case
-from weft.final.project.leaves import Literal
+from weft.final.project.leaves import Call, Key, Literal, Value
 from weft.final.project.predicates import IsPresent
 from weft.final.project.tree import Node
-from weft.final.project.vector import DTYPES
+from weft.final.project.vector import DTYPES, INTEGRAL
+from weft.final.project.widened import LongerDecimal, Widened
+from weft.sql.kinds import digits
 from weft.stages.project.coercion import NUMBERS, VOID, NotCoveredError, coerce, common, is_constant, require, truth
 from weft.stages.project.operators import compare
 
 if TYPE_CHECKING:
     from weft.stages.project.compiler import Compiler
 
+# Types that are not computed with, and those that hold all their values.
+WIDENED = {"float": ("double",), "tinyint": ("int", "bigint", "double"), "smallint": ("int", "bigint", "double")}
 CASTS = {"INT": "int", "BIGINT": "bigint", "DOUBLE": "double"}
 
 
 def cast(compiler: Compiler, tree: exp.Cast) -> Node:
     """A cast that cannot fail: suffixes of literals are such casts."""
-    kind = None if tree.to.expressions else CASTS.get(tree.to.this.name)
-    inner = compiler.node(tree.this)
+    inner, to = compiler.node(tree.this), tree.to
+    if to.this.name == "DECIMAL":
+        return longer_decimal(inner, [part.name for part in to.expressions])
+    kind = None if to.expressions else CASTS.get(to.this.name)
     if kind is None or inner.kind == VOID:
-        raise NotCoveredError(f"a cast from {inner.kind} to {tree.to.this.name.lower()}")
+        raise NotCoveredError(f"a cast from {inner.kind} to {to.this.name.lower()}")
+    if kind in WIDENED.get(inner.kind, ()) and isinstance(inner, Value | Key | Call):
+        return Widened(kind, inner)
     return coerce(inner, kind)
+
+
+def longer_decimal(inner: Node, to: Sequence[str]) -> Node:
+    """A cast of a decimal column that keeps its scale and takes no digit away."""
+    before, kind = digits(inner.kind), f"decimal({','.join(to)})"
+    after = digits(kind)
+    if not isinstance(inner, Value | Key) or not before or not after or before[1] != after[1] or before[0] > after[0]:
+        raise NotCoveredError(f"a cast from {inner.kind} to {kind}")
+    return LongerDecimal(kind, inner, *after)
+
+
+def shift(sign: str, parts: Sequence[Node], ansi: bool) -> Node:
+    """shiftleft(x, places), shiftright(x, places)."""
+    value, places = parts
+    require(value.kind, INTEGRAL, "a shift")
+    require(places.kind, ("int",), "the places of a shift")
+    return Shift(value.kind, sign, value, places)
 
 
 def case(compiler: Compiler, tree: exp.Case) -> Node:
@@ -98,6 +125,8 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[[Sequence[Node], bool], Node]]] = 
     "nullif": (2, 2, nullif_of),
     "abs": (1, 1, absolute_of),
     "sqrt": (1, 1, root_of),
+    "shiftleft": (2, 2, partial(shift, "<<")),
+    "shiftright": (2, 2, partial(shift, ">>")),
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from weft.final.project.arithmetic import Arithmetic, Negate, Quotient
+from weft.final.project.bits import Bitwise, Inverted
 from weft.final.project.leaves import Call, Key, Literal, Value, WindowStruct
 from weft.final.project.predicates import And, Compare, IsPresent, Not, NullSafeEqual, Or
 from weft.final.project.tree import Node, walk
@@ -25,19 +27,24 @@ from weft.stages.project.coercion import (
     truth,
 )
 from weft.stages.project.decimals import are_decimals, decimal_arithmetic, decimal_compare
+from weft.stages.project.texts import Text, compare_text, text_literal
 
 if TYPE_CHECKING:
     from weft.stages.project.compiler import Compiler
 
 SIGNS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+BITS = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+MOST_LISTED = 32  # values of an IN, each of which is compared
 QUOTIENTS = {exp.Div: "/", exp.Mod: "%"}
 EDGES = ("2147483648", "9223372036854775808")  # with a minus Spark reads a smaller type than without
 
 
 def literal(compiler: Compiler, tree: exp.Literal) -> Node:
-    """A number; strings are not covered."""
-    kind = None if tree.is_string else number_kind(tree.this)
+    """A number, or a text, which only comparisons read."""
+    if tree.is_string:
+        return text_literal(tree.this)
+    kind = number_kind(tree.this)
     if kind in INTEGRAL:
         return Literal(kind, int(tree.this))
     if kind == "double":
@@ -99,6 +106,22 @@ def quotient(compiler: Compiler, tree: exp.Binary) -> Node:
     return Quotient(left.kind, sign, left, right, compiler.ansi)
 
 
+def bitwise(compiler: Compiler, tree: exp.Binary) -> Node:
+    """&, | and ^."""
+    parts = compiler.nodes((tree.this, tree.expression))
+    kind = common(parts, BITS[type(tree)])
+    require(kind, INTEGRAL, BITS[type(tree)])
+    left, right = (coerce(part, kind) for part in parts)
+    return Bitwise(kind, BITS[type(tree)], left, right)
+
+
+def inverted(compiler: Compiler, tree: exp.BitwiseNot) -> Node:
+    """~x."""
+    inner = compiler.node(tree.this)
+    require(inner.kind, INTEGRAL, "~")
+    return Inverted(inner.kind, inner)
+
+
 def comparison(compiler: Compiler, tree: exp.Binary) -> Node:
     """=, <>, <, <=, > and >=."""
     return compare(SIGNS[type(tree)], *compiler.nodes((tree.this, tree.expression)))
@@ -106,6 +129,8 @@ def comparison(compiler: Compiler, tree: exp.Binary) -> Node:
 
 def compare(sign: str, one: Node, other: Node) -> Node:
     """A comparison in the common kind of its operands."""
+    if isinstance(one, Text) or isinstance(other, Text):
+        return compare_text(sign, one, other)
     if are_decimals((one, other)):
         return decimal_compare(sign, (one, other))
     kind = common((one, other), sign)
@@ -126,6 +151,18 @@ def between(compiler: Compiler, tree: exp.Between) -> Node:
         raise NotCoveredError("BETWEEN SYMMETRIC")
     inner, low, high = compiler.nodes((tree.this, tree.args["low"], tree.args["high"]))
     return And("boolean", compare(">=", inner, low), compare("<=", inner, high))
+
+
+def among(compiler: Compiler, tree: exp.In) -> Node:
+    """x IN (a, b, …): whether it equals one of them, which are few."""
+    listed = tree.expressions
+    if not 0 < len(listed) <= MOST_LISTED or set(tree.args) - {"this", "expressions"}:
+        raise NotCoveredError("IN of anything but a short list")
+    inner, *found = compiler.nodes((tree.this, *listed))
+    if not any(isinstance(node, Text) for node in found) and not are_decimals((inner, *found)):
+        kind = common((inner, *found), "IN")
+        inner, *found = (coerce(node, kind) for node in (inner, *found))
+    return reduce(partial(Or, "boolean"), [compare("=", inner, node) for node in found])
 
 
 def connector(compiler: Compiler, tree: exp.Expr) -> Node:
@@ -161,9 +198,12 @@ OPERATOR_BUILDERS: tuple[tuple[tuple[Any, ...], Callable[[Compiler, Any], Node]]
     ((exp.Neg,), negate),
     (tuple(ARITHMETIC), arithmetic),
     (tuple(QUOTIENTS), quotient),
+    (tuple(BITS), bitwise),
+    ((exp.BitwiseNot,), inverted),
     (tuple(SIGNS), comparison),
     ((exp.NullSafeEQ, exp.NullSafeNEQ), null_safe),
     ((exp.Between,), between),
+    ((exp.In,), among),
     ((exp.And, exp.Or), connector),
     ((exp.Not,), negation),
     ((exp.Is,), is_null),

@@ -1,0 +1,169 @@
+"""Rows of Parquet files that workers read: those that the files hold, and the files that are left to Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from weft.final.cut.groupings import NONE
+from weft.final.cut.parquet import FileColumn, FilePart, ParquetRows, ReadingCutter, fit_column
+from weft.final.project import NeedsSpark
+
+NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
+TABLE = pa.table({
+    "ts": pa.array([NOON, None, NOON + timedelta(microseconds=7)], pa.timestamp("us", "UTC")),
+    "k": pa.array(["a", "b", None]), "flag": pa.array([True, None, False]), "t": pa.array([1, -2, None], pa.int8()),
+    "h": pa.array([1, -2, None], pa.int16()), "i": pa.array([1, None, 3], pa.int32()), "n": pa.array([1, None, 3]),
+    "f": pa.array([1.5, None, float("nan")], pa.float32()), "x": pa.array([1.5, None, -0.0]),
+    "d": pa.array([Decimal("1.25"), None, Decimal("-2.50")], pa.decimal128(9, 2)),
+    "day": pa.array([date(2024, 1, 1)] * 3),
+    "nt": pa.array([datetime(2024, 1, 1)] * 3, pa.timestamp("us")), "raw": pa.array([b"a", None, b""], pa.binary()),
+})
+KINDS = {"ts": "timestamp", "k": "string", "flag": "boolean", "t": "tinyint", "h": "smallint", "i": "int",
+         "n": "bigint", "f": "float", "x": "double", "d": "decimal(9,2)", "day": "date", "nt": "timestamp_ntz",
+         "raw": "binary"}
+
+
+def rows_of(path, kinds=KINDS, coded=(), groups=None, size=None, time="ts") -> ParquetRows:
+    """The rows of one file, its columns under their own names."""
+    part = FilePart(str(path), path.stat().st_size if size is None else size, groups)
+    columns = tuple(FileColumn(name, name, kind, name in coded) for name, kind in kinds.items())
+    return ParquetRows(((part,),), columns, FileColumn(time, "t0", kinds.get(time, "timestamp")), "t0")
+
+
+def read(rows: ParquetRows) -> pa.Table:
+    """All that the first task reads."""
+    return pa.Table.from_batches(rows.read(0))
+
+
+def reason(path, **changes) -> str:
+    """Why a file is left to Spark."""
+    with pytest.raises(NeedsSpark) as found:
+        read(rows_of(path, **changes))
+    return str(found.value)
+
+
+WRITERS = {"plain": {}, "no dictionaries": {"use_dictionary": False}, "new pages": {"data_page_version": "2.0"},
+           "zstd": {"compression": "zstd"}, "row groups": {"row_group_size": 1},
+           "decimals as integers": {"store_decimal_as_integer": True}, "no schema of Arrow's": {"store_schema": False},
+           "INT96": {"use_deprecated_int96_timestamps": True}}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("coded", [(), ("k",)], ids=["plain texts", "coded texts"])
+def test_rows_are_what_the_file_holds(tmp_path, name, coded):
+    """Every type, however it was written; rows without a time are not there."""
+    path = tmp_path / "a.parquet"
+    wanted = TABLE if name != "INT96" else TABLE.drop_columns(["nt"])
+    pq.write_table(wanted, path, **WRITERS[name])
+    found = read(rows_of(path, {n: kind for n, kind in KINDS.items() if n in wanted.column_names}, coded))
+    assert found.column("t0").to_pylist() == [int(NOON.timestamp()) * 10**6, int(NOON.timestamp()) * 10**6 + 7]
+    assert pa.types.is_dictionary(found.schema.field("k").type) == bool(coded)
+    kept = wanted.filter(wanted["ts"].is_valid())
+    for column in wanted.column_names:
+        ours = found.column(column).cast(wanted.schema.field(column).type)
+        assert str(ours.to_pylist()) == str(kept.column(column).to_pylist()), column
+
+
+@pytest.mark.parametrize(("column", "kind"), [
+    (pa.array(["a"], pa.large_string()), "string"), (pa.array(["a"]).dictionary_encode(), "string"),
+    (pa.array(["a"], pa.string_view()), "string"), (pa.array([b"a"], pa.large_binary()), "binary"),
+    (pa.array([Decimal("1.5")], pa.decimal256(30, 2)), "decimal(30,2)"),
+    (pa.array([NOON], pa.timestamp("us", "America/New_York")), "timestamp"),
+])
+def test_types_of_other_writers(tmp_path, column, kind):
+    """Polars writes large texts, pandas categories and zones: what Parquet holds is the same."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": TABLE["ts"].slice(0, 1), "c": column}), path)
+    found = read(rows_of(path, {"c": kind}))
+    assert found.column("c").to_pylist() == column.to_pylist()
+
+
+@pytest.mark.parametrize(("column", "kind"), [
+    (pa.array([1], pa.uint32()), "bigint"), (pa.array([1], pa.int32()), "bigint"), (pa.array([1], pa.int64()), "int"),
+    (pa.array([NOON], pa.timestamp("ms", "UTC")), "timestamp"),
+    (pa.array([NOON], pa.timestamp("ns", "UTC")), "timestamp"),
+    (pa.array([datetime(2024, 1, 1)], pa.timestamp("us")), "timestamp"), (pa.array([b"a"]), "string"),
+    (pa.array([Decimal("1.5")], pa.decimal128(9, 2)), "decimal(10,2)"), (pa.array([[1]]), "bigint"),
+    (pa.array([{"a": 1}]), "bigint"), (pa.array([1.5], pa.float32()), "double"),
+    (pa.array([b"1234"], pa.binary(4)), "binary"),
+])
+def test_other_types_are_left_to_spark(tmp_path, column, kind):
+    """What Spark would convert, refuse or read by a setting."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": TABLE["ts"].slice(0, 1), "c": column}), path)
+    assert reason(path, kinds={"c": kind}) == f"column c of {path} is not of type {kind}"
+
+
+def test_columns_are_found_by_their_very_names(tmp_path):
+    """Spark looks for names in any case, and takes dots for fields."""
+    path = tmp_path / "a.parquet"
+    x, n = TABLE["x"], TABLE["n"]
+    pq.write_table(pa.table({"ts": TABLE["ts"], "X": x, "y": x, "Y": x, "p.q": n}), path)
+    for name, kind in (("x", "double"), ("y", "double"), ("gone", "int"), ("p.q", "bigint")):
+        assert "is not of type" in reason(path, kinds={name: kind})
+
+
+def test_files_that_change_or_break_are_left_to_spark(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    assert reason(path, size=7).endswith("has changed")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert "cannot be read by a worker" in reason(path)
+    path.unlink()
+    gone = ParquetRows(((FilePart(str(path), 7),),), (), FileColumn("ts", "t0", "timestamp"), "t0")
+    with pytest.raises(NeedsSpark, match="cannot be read by a worker"):
+        read(gone)
+
+
+@pytest.mark.parametrize("mark", ["org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96"])
+def test_calendars_of_old_are_left_to_spark(tmp_path, mark):
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE.replace_schema_metadata({mark: ""}), path)
+    assert reason(path).endswith("was written with another calendar")
+
+
+@pytest.mark.parametrize("column", ["ts", "day"])
+def test_times_of_old_are_left_to_spark(tmp_path, column):
+    path = tmp_path / "a.parquet"
+    old = pa.array([datetime(1899, 12, 31, 23)] * 3).cast(TABLE.schema.field(column).type, safe=False)
+    pq.write_table(TABLE.set_column(TABLE.column_names.index(column), column, old), path)
+    assert reason(path) == "there are times before 1900"
+
+
+def test_a_dictionary_with_a_text_twice_is_not_taken_for_codes(tmp_path):
+    """Codes tell keys apart, so that equal texts must have one."""
+    column = FileColumn("k", "k", "string", True)
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array(["a", "a", "b"]))
+    assert fit_column(twice, column).equals(pa.array(["a", "a", "b"]))
+    once = pa.array(["a", None, "b"]).dictionary_encode()
+    assert fit_column(once, column) is once
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=1, max_size=60), size=st.integers(1, 20),
+       groups=st.data())
+def test_row_groups_and_dictionaries_of_each(tmp_path, texts, size, groups):
+    """Each row group has a dictionary of its own; a task reads some of them."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": pa.array([NOON] * len(texts), pa.timestamp("us", "UTC")),
+                             "k": pa.array(texts, pa.string())}), path, row_group_size=size)
+    count = -(-len(texts) // size)
+    chosen = tuple(sorted(groups.draw(st.sets(st.integers(0, count - 1), min_size=1))))
+    found = read(rows_of(path, {"k": "string"}, ("k",), chosen)).combine_chunks()
+    assert found["k"].to_pylist() == [text for g in chosen for text in texts[g * size : (g + 1) * size]]
+
+
+def test_a_cutter_says_why_it_gives_up(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    cutter = ReadingCutter(rows_of(path, size=7), lambda batches: batches)
+    (found,) = cutter([pa.record_batch([[0]], names=["id"])])
+    assert found["grouping"].to_pylist() == [NONE] and b"has changed" in found["slices"][0].as_py()
