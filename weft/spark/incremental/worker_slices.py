@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from weft.final.cut import GroupingCut, RowCut
 from weft.final.cut.groupings import NONE
 from weft.final.cut.store import StoreCutter, StoredFile, merge_partition
+from weft.final.prompt import Prompt
 from weft.model.graph import Node
 from weft.model.stages import DeriveStage, PartialStage
 from weft.spark.incremental.kept_slices import Filling
@@ -75,7 +76,7 @@ def merge_in_workers(slices: DataFrame, stage: PartialStage, ansi: bool) -> Data
     aggregate that does. A few may stay several; else there were as many as rows of what they are derived from."""
     if stage.merged or not can_merge(stage):
         return slices
-    return slices.mapInArrow(partial(merge_partition, slice_form(stage, stage, ansi)), slices.schema)
+    return slices.mapInArrow(Prompt(partial(merge_partition, slice_form(stage, stage, ansi))), slices.schema)
 
 
 def can_derive(root: PartialStage, stage: PartialStage) -> bool:
@@ -129,6 +130,6 @@ def cut_files(rows: DataFrame, scans: Sequence[ScanIncrement], home: Path, ansi:
         files += scan.files(home)
         number += len(scan.fillings)
     cutter = StoreCutter(tuple(cuts), sent.computed, dict(enumerate(files)))
-    told = {row["grouping"]: row["rows"] for row in sent.rows.coalesce(1).mapInArrow(cutter, STORED).collect()}
+    told = {row["grouping"]: row["rows"] for row in sent.rows.coalesce(1).mapInArrow(Prompt(cutter), STORED).collect()}
     folders = [folder for scan in scans for folder in scan.folders]
     return None if NONE in told or len(told) < number else {folders[i]: count for i, count in told.items()}

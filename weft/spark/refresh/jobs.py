@@ -6,7 +6,7 @@ shuffle; where many, Spark reads them and brings those of a key together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -21,6 +21,7 @@ from weft.final.outputs.files import FileFormat
 from weft.final.outputs.partition import project_buckets
 from weft.final.outputs.slice_files import SliceFiles, SliceFilesJob
 from weft.final.project import Projection
+from weft.final.prompt import Prompt
 from weft.model.graph import StageGraph
 from weft.model.spans import Spans
 from weft.model.stages import FinalStage
@@ -94,7 +95,7 @@ class BucketJob:
         part, final = self.job.part, self.job.final
         sent = send_slices(within(part.slices, self.spans), part.partial, final)
         work = partial(project_buckets, final, self.job.projections, self.buckets, target)
-        return sent.mapInArrow(work, REPORT_COLUMNS).collect()
+        return sent.mapInArrow(Prompt(work), REPORT_COLUMNS).collect()
 
 
 def is_alike(kind: T.DataType) -> bool:
@@ -159,13 +160,13 @@ def run_from_files(spark: SparkSession, jobs: Sequence[SliceFilesJob], sizes: Se
     sent all jobs, so more tasks would take longer to unpack them than they save."""
     loads = share_out(sizes, cores)
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in (number for load in batch.column(0).to_pylist() for number in loads[load]):
                 told = jobs[number].run()
                 yield told.append_column("job", pa.array([number] * told.num_rows, pa.int64()))
 
-    rows = spark.range(0, len(loads), 1, len(loads)).mapInArrow(work, f"{REPORT_COLUMNS}, job bigint").collect()
+    rows = spark.range(0, len(loads), 1, len(loads)).mapInArrow(Prompt(work), f"{REPORT_COLUMNS}, job bigint").collect()
     return [[row for row in rows if row["job"] == number] for number in range(len(jobs))]
 
 

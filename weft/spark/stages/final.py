@@ -12,6 +12,7 @@ from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, LongTy
 
 from weft.aggregates.component import Component
 from weft.final.fold.partition import columns_read, fold_partition
+from weft.final.prompt import Prompt
 from weft.model.stages import FinalStage, PartialStage
 from weft.spark.stages.partial import SLICE, partition_by_key
 from weft.stages.build import value_column
@@ -22,7 +23,7 @@ def run_final(slices: DataFrame, stage: PartialStage, final: FinalStage) -> Data
     place = stage.place
     types = {sql: slices.schema[place[sql, number]].dataType for sql, number in columns_read(final)}
     schema = answer_schema(slices.schema, stage, final, types)
-    return send_slices(slices, stage, final).mapInArrow(partial(fold_partition, final), schema)
+    return send_slices(slices, stage, final).mapInArrow(Prompt(partial(fold_partition, final)), schema)
 
 
 def send_slices(slices: DataFrame, stage: PartialStage, final: FinalStage) -> DataFrame:

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.final.fold.partition import columns_read
+from weft.final.prompt import Prompt
 from weft.final.state.bucket import BucketGrouping, BucketPart
 from weft.final.state.changes import GroupingContent, GroupingHistory
 from weft.final.state.form import SliceForm, to_bytes
@@ -154,7 +155,7 @@ def bucket_slices(slices: DataFrame, plans: Sequence[BucketPlan], calls: BucketC
     chosen = [bucket_column(each.keys, each.buckets) for each in plans]
     bucket = chosen[0] if len(chosen) == 1 else F.explode(F.array(*chosen))
     values = list(dict.fromkeys(name for each in plans for name in each.node.form.names if name != SLICE))
-    packer = prepare_callback(slices.sparkSession, Packer(tuple(plans), calls))
+    packer = prepare_callback(slices.sparkSession, Prompt(Packer(tuple(plans), calls)))
     return slices.select(bucket.alias(BUCKET), SLICE, *values).mapInArrow(packer, PACKED)
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from weft.final import prompt
 from weft.final.fold.partition import columns_read
 from weft.io.arrivals import CORRUPT, DELAY, TIME, dead_letters, find_faults, keep_usable, validate_rows
 from weft.model.graph import StageGraph
@@ -61,8 +62,9 @@ class TriggerPart(AnswerPart):
         """The part's answers as arrays."""
         assert self.schema is not None
         pickle_by_value(unpack)
+        pickle_by_value(prompt)
         mine = self.slices.where((F.col(PART) == self.id) & F.col(ANSWERS).isNotNull())
-        return mine.select(ANSWERS).mapInArrow(unpack.unpack_answers, self.schema)
+        return mine.select(ANSWERS).mapInArrow(prompt.Prompt(unpack.unpack_answers), self.schema)
 
 
 @dataclass(frozen=True)

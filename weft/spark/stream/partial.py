@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from weft.aggregates.component import Lift
 from weft.final.batches import hold_batches
+from weft.final.prompt import Prompt
 from weft.final.state.form import SliceForm, merge_equal_starts, to_bytes
 from weft.final.state.hashing import hash_keys
 from weft.io.arrivals import DELAY, LETTER, TIME
@@ -80,7 +81,7 @@ def cut_in_workers(rows: DataFrame, stage: PartialStage, delay: int, plans: Work
     form = SliceForm(len(stage.keys), stage.marks, stage.progressions, find_merges(stage), ansi,
                      (*head, *(column.name for column in stage.columns)))
     places = tuple((names.get(c.lift.sql), c.lift.counts) for c in stage.columns if c.lift)
-    cutter = prepare_callback(rows.sparkSession, PartialAggregator(plans.without_outputs(), form, places))
+    cutter = prepare_callback(rows.sparkSession, Prompt(PartialAggregator(plans.without_outputs(), form, places)))
     made = rows.select(*head, *names.values(), LETTER).mapInArrow(cutter, CUT)
     # Spark knows the event time of a row by this mark.
     end = F.expr(f"timestamp_micros({END})").alias(END, metadata={DELAY: delay})

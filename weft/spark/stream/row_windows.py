@@ -16,6 +16,7 @@ from weft.aggregates.component import Component
 from weft.aggregates.monoids.sums import COUNT
 from weft.errors import RunError
 from weft.final.batches import hold_batches
+from weft.final.prompt import Prompt
 from weft.final.rows.counting import AT, FIRST, FRESH, KEY, KEY_GROUP, LOW
 from weft.io.arrivals import CORRUPT, OWN, TIME, find_faults, keep_usable, quoted
 from weft.model.graph import StageGraph, digest
@@ -66,8 +67,8 @@ class CountedPart(TriggerPart):
         assert self.schema is not None
         pickle_by_value(unpack)
         sent = StructType([rename_field(field, sent_name(i, field.name)) for i, field in enumerate(self.schema.fields)])
-        mine = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS).mapInArrow(unpack.unpack_answers, sent)
-        rows = mine.toDF(*self.schema.names)
+        mine = self.slices.where(F.col(PART) == ROWS_PART).select(ANSWERS)
+        rows = mine.mapInArrow(Prompt(unpack.unpack_answers), sent).toDF(*self.schema.names)
         return run_final(aggregate_slices(number_stream_rows(rows, self.partial), self.partial), self.partial, final)
 
 
@@ -137,7 +138,7 @@ def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, bucket
     group = f"CAST(pmod(xxhash64({', '.join(keys)}), {KEY_GROUPS}) AS INT)" if keys else "0"
     placed = named.select(bucket_column(keys, buckets).alias(BUCKET), *keys, F.expr(group).alias(KEY_GROUP), AT,
                           *(sent_name(i, name) for i, name in enumerate(columns)))
-    return placed.mapInArrow(prepare_callback(rows.sparkSession, pack_rows), PACKED)
+    return placed.mapInArrow(prepare_callback(rows.sparkSession, Prompt(pack_rows)), PACKED)
 
 
 def sent_name(place: int, name: str) -> str:

@@ -209,7 +209,17 @@ def stream_settings(page: Checkpoint) -> dict[str, str]:
 def start_writer(spark: SparkSession, writer: DataStreamWriter, settings: Mapping[str, str]) -> StreamingQuery:
     """Start a scan, or start it again."""
     with temporary_settings(spark, settings):
-        return writer.start()
+        query = writer.start()
+        wait_for_sources(query)
+        return query
+
+
+def wait_for_sources(query: StreamingQuery, patience: float = STAGGER) -> None:
+    """Wait until a query has opened its sources, which it does after it has been started and by the settings that the
+    session has then."""
+    until = time.monotonic() + patience
+    while query.isActive and str(query.status["message"]).startswith("Initializing") and time.monotonic() < until:
+        time.sleep(POLL / 20)
 
 
 def finish_trigger(spark: SparkSession, writer: DataStreamWriter, settings: Mapping[str, str],

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessorHandle
 
+from weft.final import prompt
 from weft.final.outputs.trigger import MadeRows, TriggerOutputs, make_rows
 from weft.final.state.bucket import Bucket, BucketMemory
 from weft.final.state.form import from_bytes
@@ -45,6 +46,7 @@ def fold_buckets(packed: DataFrame, plans: WorkerPlans) -> DataFrame:
 def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
     """What each bucket sends; `inside` makes, of the handle and its state, what takes packed rows and the watermark."""
     pickle_by_value(shell)
+    pickle_by_value(prompt)
     processor = shell.BucketProcessor(pickle_function(prepare_callback(packed.sparkSession, inside)))
     return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
 

@@ -22,6 +22,7 @@ from weft.final.cut.groupings import BUCKET, NONE
 from weft.final.cut.outputs import GroupingOutputs, TreeJob, project_groupings
 from weft.final.fold.partition import columns_read
 from weft.final.outputs.files import FileFormat
+from weft.final.prompt import Prompt
 from weft.final.state.form import SliceForm
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import DeriveStage, PartialStage
@@ -95,7 +96,7 @@ class OnePass:
         cutter = RowCutter(tuple(self._cuts(rows, buckets)), rows.computed)
         outputs = [self._outputs(number, each, targets) for number, each in enumerate(groupings)]
         packed = rows.cut(cutter).repartition(BUCKET)
-        return packed.mapInArrow(partial(project_groupings, outputs), REPORTS).collect()
+        return packed.mapInArrow(Prompt(partial(project_groupings, outputs)), REPORTS).collect()
 
     def _cuts(self, sent: ReadRows | SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:
         cuts, number = [], 0

@@ -18,6 +18,7 @@ from weft.final.cut import ComputedColumns, RowColumns, RowCutter
 from weft.final.cut.parquet import FileColumn, FilePart, ParquetRows, ReadingCutter, arrow_type, require_alike
 from weft.final.project import NeedsSpark
 from weft.final.project.leaves import Value
+from weft.final.prompt import Prompt
 from weft.model.stages import PartialStage
 from weft.spark.session.settings import is_on
 from weft.spark.session.workers import count_cores, is_local
@@ -41,7 +42,7 @@ class ReadRows:
     def cut(self, cutter: RowCutter) -> DataFrame:
         """What a cutter makes of the rows."""
         count = len(self.rows.tasks)
-        return self.spark.range(0, count, 1, count).mapInArrow(ReadingCutter(self.rows, cutter), PACKED)
+        return self.spark.range(0, count, 1, count).mapInArrow(Prompt(ReadingCutter(self.rows, cutter)), PACKED)
 
 
 def read_rows(source: DataFrame, files: Sequence[str], head: PartialStage, plan: RowsPlan) -> ReadRows | None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from weft.final.cut import ComputedColumns, RowColumns, RowCutter
 from weft.final.project.leaves import Value
 from weft.final.project.tree import Node, walk
+from weft.final.prompt import Prompt
 from weft.model.marks import Marking
 from weft.model.stages import PartialStage
 from weft.spark.stages.partial import MARK, add_marks, any_of, to_micros
@@ -37,7 +38,7 @@ class SentRows:
 
     def cut(self, cutter: RowCutter) -> DataFrame:
         """What a cutter makes of the rows."""
-        return self.rows.mapInArrow(cutter, PACKED)
+        return self.rows.mapInArrow(Prompt(cutter), PACKED)
 
 
 @dataclass

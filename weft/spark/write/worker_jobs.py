@@ -20,6 +20,7 @@ from pyspark.sql.types import StructField, StructType
 from weft.final.outputs.files import FileFormat
 from weft.final.outputs.partition import WorkerProjection, project_partition
 from weft.final.project import Projection
+from weft.final.prompt import Prompt
 from weft.model.graph import Node, StageGraph
 from weft.model.stages import AnswerStage, FinalStage
 from weft.spark.batch.run import AnswerPart
@@ -63,7 +64,7 @@ class WorkerJob:
         """Make the rows; what each partition says of them."""
         sent = send_slices(self.part.slices, self.part.partial, self.final)
         work = partial(project_partition, self.final, self.projections, target)
-        return sent.mapInArrow(work, REPORT_COLUMNS).collect()
+        return sent.mapInArrow(Prompt(work), REPORT_COLUMNS).collect()
 
 
 def plan_worker_jobs(graph: StageGraph, parts: Mapping[str, AnswerPart],
