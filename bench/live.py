@@ -31,6 +31,7 @@ from pages import fill_numbers
 from weft import Loom
 from weft.spark.session.session import local_session
 from weft.spark.stream import handle
+from weft.spark.stream.answer_counts import read_counts
 
 SCHEMA = "ts timestamp, symbol string, price double, size bigint"
 STOP = handle.stop_queries
@@ -94,8 +95,8 @@ class Ends(threading.Thread):
             if last and last["numInputRows"] and (last["batchId"], last["timestamp"]) != seen:
                 seen = (last["batchId"], last["timestamp"])
                 told = json.loads(last.json)
-                answered = {name for label, size in told["observedMetrics"]["answers"].items() if size
-                            for name in scan.labels.get(label, ())}
+                counts = read_counts(told["observedMetrics"]["answers"]["counts"], scan.labels)
+                answered = {name for names, size in counts if size for name in names}
                 self.ends.append((time.monotonic(), last["batchId"], frozenset(answered), told["durationMs"]))
             time.sleep(0.005)
 

@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.spark.session.session import local_session, temporary_settings
+from weft.spark.stream.answer_counts import read_counts
 from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER
 from weft.spark.stream.flow import SETTINGS, closed_slices, mark_time
 from weft.spark.stream.start import PARTITIONS
@@ -136,7 +137,7 @@ def weft(spark: SparkSession, feed: Feed, run: str, ranges: list[int]) -> dict:
         found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress], feed.rows)
         last = json.loads(scan.query.recentProgress[-2].json)
     loom.close()
-    answers = sum(last.get("observedMetrics", {}).get("answers", {}).values())
+    answers = sum(size for _, size in read_counts(last["observedMetrics"]["answers"]["counts"], scan.labels))
     return {**found, "windows": len(ranges), "answers_per_trigger": answers,
             "state_bytes": [o.get("memoryUsedBytes") for o in last["stateOperators"]]}
 

@@ -10,6 +10,7 @@ import pytest
 from tests.harness.differential import collect, compare
 from tests.spark.test_stream import drop
 from weft import Loom
+from weft.spark.stream.answer_counts import read_counts
 
 SCHEMA = "ts timestamp, day date, symbol string, size bigint"
 WINDOW = "window(ts, '20 seconds', '10 seconds')"
@@ -47,9 +48,9 @@ def make_loom(spark, folder: Path, names: list[str]) -> Loom:
 
 def count_answers(stream) -> int:
     """How many answers Spark's progress tells of, once for each trigger: an idle stream repeats its last."""
-    told = {(scan.name, p.batchId): p.observedMetrics["answers"].asDict()
+    told = {(scan.name, p.batchId): read_counts(p.observedMetrics["answers"].counts, scan.labels)
             for scan in stream.scans for p in scan.query.recentProgress if p.observedMetrics}
-    return sum(sum(counts.values()) for counts in told.values())
+    return sum(count for counts in told.values() for _, count in counts)
 
 
 @pytest.mark.parametrize("names", [["by_day", "large"], ["by_day", "large", "names"]])

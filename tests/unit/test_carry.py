@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.final import prompt
 from weft.final.state.history import levels_for
 from weft.io.formats import is_remote
 from weft.spark.session import by_value as carry
@@ -28,7 +29,7 @@ print(function.__module__, sys.modules["weft"].__file__)
 '''
 
 
-@pytest.mark.parametrize("module", [carry, shell, unpack], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [carry, shell, unpack, prompt], ids=lambda m: m.__name__)
 def test_modules_that_are_sent_whole_import_nothing_of_weft(module):
     tree = ast.parse(Path(module.__file__).read_text())
     named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]

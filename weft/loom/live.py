@@ -173,7 +173,7 @@ class LiveControl(LivePlanner):
         plans = self.running(scan.root.id).plans
         if plans is None:
             return "it does not cut its rows in workers of this machine"
-        return plans.why_not(scan, trigger, self.context.ansi)
+        return plans.why_not(scan, trigger)
 
     def running(self, key: str) -> RunningScan:
         """A scan that runs."""
@@ -323,7 +323,7 @@ class LiveControl(LivePlanner):
                                context.ansi, context.sources.frames, names, lambda: put_in_place(swaps), built)
         self.plan, self.page = replace(plan, shared=pin_plan(plan.shared, plan.stages)), page
         self.stream.plan = self.plan.shared
-        return (*(replace(scan, queries=next_plan.queries, labels=next_plan.counters.labels)
+        return (*(replace(scan, queries=next_plan.queries, labels=next_plan.labels)
                   for scan, next_plan in swaps), *started.scans)
 
     def prepare_swap(self, scan: StageGraph, page: Checkpoint) -> tuple[RunningScan, NextPlan]:

@@ -34,7 +34,7 @@ class FakeStream:
     def __init__(self, listeners: list[Any], names: list[str], outcome: Any):
         self.listeners, self.outcome = listeners, outcome
         self.query = SimpleNamespace(id="q0", isActive=True, recentProgress=[])
-        self.scans = (SimpleNamespace(name="scan-0", queries=names, labels={"a0": tuple(names)}, query=self.query),)
+        self.scans = (SimpleNamespace(name="scan-0", queries=names, labels={"t": (tuple(names),)}, query=self.query),)
         self.triggers, self.stops, self.decisions = 0, 0, ()
 
     @property
@@ -56,7 +56,7 @@ class FakeStream:
     def trigger(self) -> None:
         progress = {"id": "q0", "timestamp": f"2024-05-01T12:00:0{self.triggers}.000Z", "batchId": self.triggers,
                     "durationMs": {"triggerExecution": 500},
-                    "observedMetrics": {"weft": {"rows": 10}, "answers": {"a0": 4}}}
+                    "observedMetrics": {"weft": {"rows": 10}, "answers": {"counts": ["t 4"]}}}
         self.triggers += 1
         for listener in self.listeners:
             listener.onQueryProgress(SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress))))

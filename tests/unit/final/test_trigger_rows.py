@@ -18,8 +18,9 @@ from weft.final.project import Projection
 from weft.final.project.leaves import Call, Key, Value, WindowStart
 from weft.final.state.bucket import Bucket, BucketMemory
 from weft.model.window import Window
+from weft.spark.stream.answer_counts import CountTable
 from weft.spark.stream.outputs import to_report
-from weft.spark.stream.state import COUNT, DEAD_PART, FILE_PART, PART, answer_frames, answer_parts
+from weft.spark.stream.state import COUNT, COUNT_PART, DEAD_PART, FILE_PART, PART, answer_frames, answer_parts
 
 SCHEMA = pa.schema([("k", pa.string()), ("at", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("s", pa.int64()),
                     ("x", pa.int64())])
@@ -96,10 +97,11 @@ def test_what_only_spark_can_project_is_sent_as_arrays_and_no_file_of_it_is_name
 
 def test_frames_name_the_files_and_count_the_answers(tmp_path):
     made = MadeRows({(0, 0): 4}, [("w0", f"{tmp_path}/a.parquet")])
-    (frame,) = answer_frames([("part", made)], {"part": 1}, set(), {})
-    assert frame[PART].tolist() == [FILE_PART, "part"]
+    table = CountTable((("w0",),), {("part", 0, 0): 0})
+    (frame,) = answer_frames([("part", made)], {"part": 1}, set(), table)
+    assert frame[PART].tolist() == [FILE_PART, COUNT_PART]
     assert frame[COUNT].tolist()[1:] == [4]
-    assert frame["answers"].tolist()[0] == f'["w0", "{tmp_path}/a.parquet"]'.encode()
+    assert frame["answers"].tolist() == [f'["w0", "{tmp_path}/a.parquet"]'.encode(), f"{table.id} 4".encode()]
 
 
 def test_a_report_tells_files_letters_and_what_is_left_to_spark():

@@ -118,9 +118,12 @@ def test_a_replaced_query_has_the_bound_that_the_project_gives_it(tmp_path: Path
 
 def scan_of(key: str, **answers: int) -> Any:
     """A running scan with one trigger."""
-    done = {"id": key, "batchId": 0, "timestamp": "2024-05-01T12:00:00.000Z", "observedMetrics": {"answers": answers}}
+    counts = f"t {','.join(map(str, answers.values()))}"
+    done = {"id": key, "batchId": 0, "timestamp": "2024-05-01T12:00:00.000Z",
+            "observedMetrics": {"answers": {"counts": [counts]}}}
     query = SimpleNamespace(id=key, isActive=True, recentProgress=[SimpleNamespace(json=json.dumps(done))])
-    return SimpleNamespace(name=f"scan-{key}", queries=tuple(answers), labels={q: (q,) for q in answers}, query=query)
+    labels = {"t": tuple((name,) for name in answers)}
+    return SimpleNamespace(name=f"scan-{key}", queries=tuple(answers), labels=labels, query=query)
 
 
 def test_a_scan_that_goes_leaves_the_service_well_and_its_answers_counted(project: Path) -> None:

@@ -26,7 +26,7 @@ from weft.spark.stream.checkpoint import Checkpoint
 from weft.spark.stream.live import change_state, first_starts, takes_change
 from weft.spark.stream.partial import PartialAggregator, worker_columns
 from weft.spark.stream.scan_plans import serves_rows
-from weft.spark.stream.state import ANSWERS, PART, BucketHandler
+from weft.spark.stream.state import ANSWERS, COUNT_PART, PART, BucketHandler
 from weft.spark.stream.surroundings import StreamEnvironment
 from weft.spark.stream.worker_plans import WorkerPlan, WorkerPlans
 from weft.stages.build import build, projection
@@ -152,7 +152,7 @@ class SimulatedScan:
         finals = {part.id: part.final for plan in plans for part in plan.node.parts}
         for frame in work(handler):
             for id, data in zip(frame[PART], frame[ANSWERS], strict=True):
-                if isinstance(data, bytes):
+                if id != COUNT_PART:
                     self.read(graph, id, finals[id], from_bytes(data))
 
     def read(self, graph, id: str, final, table: pa.Table) -> None:

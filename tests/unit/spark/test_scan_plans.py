@@ -11,15 +11,16 @@ import pytest
 from weft.errors import RunError
 from weft.model.stages import PartialStage
 from weft.spark.stream import worker_plans
-from weft.spark.stream.counts import count_labels, label_queries
+from weft.spark.stream.answer_counts import CountTable
+from weft.spark.stream.counts import count_table
 from weft.spark.stream.deliver import deliver
 from weft.spark.stream.flow import Flow
-from weft.spark.stream.scan_plans import UNKNOWN, Counters, Delivery, NextPlan, ScanPlans, serves_rows
-from weft.spark.stream.worker_plans import SPARE, WorkerPlan, WorkerPlans, prepare_plan
+from weft.spark.stream.scan_plans import UNKNOWN, Delivery, NextPlan, ScanPlans, serves_rows
+from weft.spark.stream.worker_plans import WorkerPlan, WorkerPlans, prepare_plan
 
 
 def plan_named(name: str) -> WorkerPlan:
-    return WorkerPlan((), counters={(name, 0, 0): (name, 0, 0)})
+    return WorkerPlan((), counts=CountTable(((name,),)))
 
 
 def run_task(monkeypatch, trigger: int | None) -> None:
@@ -41,7 +42,7 @@ def test_a_trigger_runs_under_the_newest_plan_up_to_its_number(tmp_path, monkeyp
     found = []
     for trigger in (6, 7, 9, 10, 1_000_000):
         run_task(monkeypatch, trigger)
-        found.append(next(iter(plans.current().counters))[0])
+        found.append(plans.current().counts.queries[0][0])
     assert found == ["first", "three", "three", "four", "four"]
     assert (tmp_path / "plans").stat().st_mode & 0o77 == 0  # nobody else puts plans there
 
@@ -57,7 +58,7 @@ def test_a_task_of_no_known_trigger_runs_under_the_plan_of_the_start_or_under_no
 
 
 def make_plans(tmp_path, *parts) -> ScanPlans:
-    labels = label_queries(count_labels(parts))
+    labels = count_table(parts).labels
     return ScanPlans(Flow(None, parts, labels, slices=SimpleNamespace(), folder=str(tmp_path / "plans")), None, None)
 
 
@@ -110,10 +111,10 @@ def test_who_cannot_wait_is_told(tmp_path):
 def test_triggers_deliver_what_their_plan_has(tmp_path):
     plans, later = make_plans(tmp_path), Delivery((), frozenset({"later"}))
     prepared = prepare_plan(plans.folder, 6, 2, plan_named("later"))
-    plans.put_in_place(NextPlan(6, later, Counters({}), prepared))
+    plans.put_in_place(NextPlan(6, later, {}, prepared))
     assert [plans.delivery(number) is later for number in (5, 6, 7)] == [False, True, True]
     with pytest.raises(OSError, match="No such file"):
-        plans.put_in_place(NextPlan(8, later, Counters({}), prepared))
+        plans.put_in_place(NextPlan(8, later, {}, prepared))
     with pytest.raises(RunError, match="could not follow"), plans.deliver(8):
         raise AssertionError
 
@@ -129,7 +130,7 @@ def test_a_sink_knows_triggers_by_the_version_of_their_plan(tmp_path):
     batch = SimpleNamespace(persist=lambda level: None, unpersist=lambda: None)
     take(batch, 5)
     prepared = prepare_plan(plans.folder, 6, 3, plan_named("later"))
-    plans.put_in_place(NextPlan(6, Delivery((), version=3), Counters({}), prepared))
+    plans.put_in_place(NextPlan(6, Delivery((), version=3), {}, prepared))
     take(batch, 6)
     assert numbers == [5, 5, 2_000_000_006, 2_000_000_006]
 
@@ -138,27 +139,12 @@ def test_a_plan_that_was_tidied_away_is_there_again_before_the_next_trigger(tmp_
     plans = make_plans(tmp_path)
     for trigger in (6, 8):
         prepared = prepare_plan(plans.folder, trigger, trigger, plan_named(f"since {trigger}"))
-        plans.put_in_place(NextPlan(trigger, Delivery(()), Counters({}), prepared))
+        plans.put_in_place(NextPlan(trigger, Delivery(()), {}, prepared))
     rmtree(plans.folder)
     run_task(monkeypatch, 9)
     with plans.deliver(9):
         found = WorkerPlans(plan_named("first"), plans.folder).current()
-    assert list(found.counters) == [("since 8", 0, 0)] and (tmp_path / "plans").stat().st_mode & 0o77 == 0
-
-
-def test_new_answers_are_counted_by_spare_counters_once_each(tmp_path):
-    plans = make_plans(tmp_path, part_of("old", "a", "z"))
-    made = plans.count((part_of("old", "a"), part_of("new", "b", "c")))
-    assert made.labels == {"aold_0_0": ("a",), "spare0": ("b", "c")} and made.sent == {("new", 0, 0): ("spare0", 0, 0)}
-    plans.counters = made
-    made = plans.count((part_of("moved", "a"), part_of("newer", "d"), part_of("new", "c")))
-    assert made.labels == {"aold_0_0": ("a",), "spare1": ("d",), "spare0": ("c",)}
-    assert made.sent[("moved", 0, 0)] == ("old", 0, 0) and made.sent[("newer", 0, 0)] == ("spare1", 0, 0)
-    plans.counters = made
-    again = plans.count((part_of("old", "a", "z"),))  # what was read of z must not count as a's
-    assert again.labels == {"spare2": ("a", "z")} and again.sent == {("old", 0, 0): ("spare2", 0, 0)}
-    assert plans.count(tuple(part_of(f"p{i}", f"q{i}") for i in range(SPARE - 2)))
-    assert plans.count(tuple(part_of(f"p{i}", f"q{i}") for i in range(SPARE - 1))) is None
+    assert found.counts.queries == (("since 8",),) and (tmp_path / "plans").stat().st_mode & 0o77 == 0
 
 
 def test_rows_serve_what_needs_no_more_of_them():

@@ -20,12 +20,13 @@ from weft.spark.session.package_zip import pickle_by_value
 from weft.spark.stages.final import answer_schema
 from weft.spark.stages.partial import SLICE, aggregate_columns, key_columns, mark_columns, passing_above, to_micros
 from weft.spark.stream import unpack
+from weft.spark.stream.answer_counts import Labels
 from weft.spark.stream.buckets import BucketPlan, KeptBuckets, bucket_slices, calls_after_change, plan_buckets
-from weft.spark.stream.counts import count_labels, label_queries, observe_counts
+from weft.spark.stream.counts import count_table, observe_counts
 from weft.spark.stream.join import JoinedArrivals, has_corrupt
 from weft.spark.stream.outputs import ChooseOutputs
 from weft.spark.stream.partial import END, cut_in_workers, is_cut_in_workers, rows_as_slices
-from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, PART, PREDICATE, WINDOW, fold_buckets
+from weft.spark.stream.state import ANSWERS, COUNT, DEAD_PART, PART, fold_buckets
 from weft.spark.stream.worker_plans import WorkerPlan, WorkerPlans, plan_folder
 
 START = "__weft_slice_start"  # stands beside the source's own columns
@@ -93,7 +94,7 @@ class Flow:
 
     frame: DataFrame
     parts: tuple[ExpectedPart, ...]
-    labels: dict[str, tuple[str, ...]]
+    labels: Labels
     suspect: bool = False
     made: frozenset[str] = frozenset()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +127,8 @@ def first_plans(scan: StageGraph, slices: DataFrame, kept: KeptBuckets, ansi: bo
     """What workers do from the start of a scan on, and where other plans for them will lie."""
     plans = plan_buckets(scan, kept, ansi, slices.schema if kept.histories else None)
     folder = plan_folder(slices.sparkSession) if is_cut_in_workers(scan.root.stage) else None
-    return WorkerPlans(WorkerPlan(plans, choose(scan, plans), calls_after_change(kept)), folder)
+    counts = count_table(expected_parts(scan, plans, slices.schema))
+    return WorkerPlans(WorkerPlan(plans, choose(scan, plans), calls_after_change(kept), counts), folder)
 
 
 def fold_slices(slices: DataFrame, stage: PartialStage, delay: int, plans: WorkerPlans, ansi: bool) -> DataFrame:
@@ -146,7 +148,7 @@ def build_join_flow(scan: StageGraph, found: JoinedArrivals, delay: int, kept: K
     for source, wrong in found.sources:
         answers = add_dead_letters(answers, source, wrong)
     parts = expected_parts(scan, plans.first.plans, slices.schema)
-    return Flow(observe_counts(answers, parts), parts, label_queries(count_labels(parts)), has_corrupt(found),
+    return Flow(observe_counts(answers), parts, count_table(parts).labels, has_corrupt(found),
                 frozenset(plans.first.outputs.projections), found.settings, slices.schema, plans.folder)
 
 
@@ -157,15 +159,14 @@ def mark_time(rows: DataFrame, time: str, delay: int) -> DataFrame:
 
 def add_dead_letters(answers: DataFrame, source: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """The answers, and the dead letters that a second look at their source finds."""
-    dead = dead_letters(source, wrong).selectExpr(f"'{DEAD_PART}' AS {PART}", f"CAST(NULL AS INT) AS {WINDOW}",
-                                                  f"CAST(NULL AS INT) AS {PREDICATE}", f"1L AS {COUNT}",
+    dead = dead_letters(source, wrong).selectExpr(f"'{DEAD_PART}' AS {PART}", f"1L AS {COUNT}",
                                                   f"CAST(value AS BINARY) AS {ANSWERS}")
     return answers.union(dead)
 
 
 def observe_flow(answers: DataFrame, source: DataFrame, parts: tuple[ExpectedPart, ...]) -> Flow:
     """The answers of some parts and dead letters, counted."""
-    return Flow(observe_counts(answers, parts), parts, label_queries(count_labels(parts)), CORRUPT in source.columns)
+    return Flow(observe_counts(answers), parts, count_table(parts).labels, CORRUPT in source.columns)
 
 
 def event_time_sql(stage: PartialStage) -> str:

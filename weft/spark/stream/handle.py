@@ -25,8 +25,9 @@ from weft.io.sinks import MemorySink
 from weft.model.live_change import LiveChange
 from weft.model.plan import SharedPlan
 from weft.optimize.shed.controller import Decision
+from weft.spark.stream.answer_counts import Labels
 from weft.spark.stream.failures import BUSY, advice, error_sentence
-from weft.spark.stream.progress import Labels, trigger_metrics
+from weft.spark.stream.progress import trigger_metrics
 from weft.spark.stream.scan_plans import Deliverer, ScanPlans
 from weft.stages.explain import Explanation
 from weft.stages.picture import stream_page

@@ -20,8 +20,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from weft.spark.stream.answer_counts import Labels
 from weft.spark.stream.progress import (
-    Labels,
     ScanMetrics,
     Totals,
     TriggerMetrics,

@@ -19,7 +19,7 @@ from weft.io.sinks import FolderSink, NoopSink
 from weft.model.graph import StageGraph
 from weft.model.stages import AnswerStage
 from weft.spark.stream.buckets import BucketPlan
-from weft.spark.stream.state import ANSWERS, DEAD_PART, FILE_PART, PART
+from weft.spark.stream.state import ANSWERS, COUNT_PART, DEAD_PART, FILE_PART, PART
 from weft.spark.write.worker_files import HeldTypes, file_format, held_types
 from weft.spark.write.worker_jobs import fits, worker_projection
 from weft.stages.project import compile_projection
@@ -87,7 +87,7 @@ def answer_stage(scan: StageGraph, id: str) -> AnswerStage:
 def read_report(batch: DataFrame) -> TriggerReport:
     """Let the workers of a trigger do their work, all of it, and hear what they have to say."""
     told = F.when(F.col(PART).isin(DEAD_PART, FILE_PART), F.col(ANSWERS)).cast("string").alias("told")
-    return to_report(batch.where(F.col(ANSWERS).isNotNull()).select(PART, told).collect())
+    return to_report(batch.where(F.col(ANSWERS).isNotNull() & (F.col(PART) != COUNT_PART)).select(PART, told).collect())
 
 
 def to_report(rows: Sequence[Row]) -> TriggerReport:

@@ -7,13 +7,11 @@ it imports nothing of Weft.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructType
-
-from weft.final.prompt import confirm_at_once  # sent whole, as this module is
 
 # Types, not their texts: Spark would be asked to parse each text in every task.
 KEPT = (StructType().add("until", LongType()).add("last", LongType()).add("timer", LongType())
@@ -22,15 +20,16 @@ BLOB = StructType().add("level", IntegerType()).add("number", LongType())
 
 
 class BucketProcessor(StatefulProcessor):
-    """Opens the state of the bucket at hand, and leaves the rest to what is pickled within."""
+    """Opens the state of the bucket at hand, and leaves the rest to what is pickled within; `prepare` is done before
+    any row comes."""
 
-    def __init__(self, inside: bytes):
-        self.inside = inside
+    def __init__(self, inside: bytes, prepare: Callable[[], None]):
+        self.inside, self.prepare = inside, prepare
         self.made: Any = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state, and let rows come at once."""
-        confirm_at_once()
+        """Open the state."""
+        self.prepare()
         self.handle = handle
         self.kept = handle.getValueState("kept", KEPT)
         self.past = handle.getMapState("past", BLOB, StructType().add("data", BinaryType()))

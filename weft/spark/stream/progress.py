@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Any
 
 from weft.cost.shedding.triggers import TriggerLoad, measure_triggers
+from weft.spark.stream.answer_counts import Labels, read_counts
 
-Labels = Mapping[str, tuple[str, ...]]
 # What a rate that people read is taken over: most triggers close no window, so those of a single one would flicker.
 MINUTE = 60.0
 # Spark's watermark before it has seen a row.
@@ -174,8 +174,9 @@ def source_watermarks(observed: Mapping[str, Any], before: Mapping[str, datetime
 def count_answers(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
     """The answers of each query that got some; queries that share their answers each get all of them."""
     found: Counter[str] = Counter()
-    for label, count in observed.items():
-        found.update({query: to_count(count) for query in labels.get(label, ()) if to_count(count)})
+    told = observed.get("counts")
+    for queries, count in read_counts(told if isinstance(told, list) else [], labels):
+        found.update(dict.fromkeys(queries, count) if count else {})
     return dict(found)
 
 

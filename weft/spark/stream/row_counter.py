@@ -14,8 +14,9 @@ from weft.final.rows.chunks import join_tables
 from weft.final.rows.counting import CountedRows, RowCounter
 from weft.final.state.form import from_bytes
 from weft.model.window import Window
+from weft.spark.stream.answer_counts import CountTable
 from weft.spark.stream.buckets import SLICES
-from weft.spark.stream.state import FRAME, LATE_PART, Sent, StateBlobs, TableBytes, timer_millis, to_frame
+from weft.spark.stream.state import COUNT_PART, FRAME, LATE_PART, Sent, StateBlobs, TableBytes, timer_millis, to_frame
 
 ROWS_PART = "rows"  # stands for a part where rows are sent
 UNSET = -1  # a timer; Spark's watermark begins at 0
@@ -23,11 +24,13 @@ UNSET = -1  # a timer; Spark's watermark begins at 0
 
 @dataclass(frozen=True)
 class CountPlan:
-    """What is counted: how many keys rows have, all windows, and by part the places among these of its windows."""
+    """What is counted: how many keys rows have, all windows, by part the places among these of its windows, and how
+    answers are."""
 
     keys: int
     windows: tuple[Window, ...]
     parts: tuple[tuple[str, tuple[int, ...]], ...]
+    counts: CountTable
 
 
 class RowCountHandler:
@@ -65,14 +68,17 @@ def row_frames(found: CountedRows, rota: CountPlan) -> Iterator[pd.DataFrame]:
     page = TableBytes()
     for piece in split_tables(found.rows):
         page.add(piece)
-        sent.append((ROWS_PART, None, None, None))
+        sent.append((ROWS_PART, None))
         if page.size > FRAME:
             yield to_frame(sent, page)
             sent, page = [], TableBytes()
-    sent += [(part, place, 0, found.ends[window]) for part, windows in rota.parts
-             for place, window in enumerate(windows) if found.ends[window]]
+    counts = {(part, place, 0): found.ends[window] for part, windows in rota.parts
+              for place, window in enumerate(windows) if found.ends[window]}
+    if counts:
+        page.write(rota.counts.write(counts).encode())
+        sent.append((COUNT_PART, sum(counts.values())))
     if found.late:
-        sent.append((LATE_PART, None, None, found.late))
+        sent.append((LATE_PART, found.late))
     if sent:
         yield to_frame(sent, page)
 

@@ -40,6 +40,7 @@ from weft.spark.stream.buckets import (
     split_by_bucket,
     to_utc,
 )
+from weft.spark.stream.counts import count_table
 from weft.spark.stream.flow import (
     ExpectedPart,
     Flow,
@@ -125,7 +126,8 @@ def make_count_plan(parts: tuple[ExpectedCountedPart, ...]) -> CountPlan:
     asked = [sorted({each.window for each in part.stage.queries}) for part in parts]
     windows = tuple(sorted({window for each in asked for window in each}))
     places = (tuple(map(windows.index, each)) for each in asked)
-    return CountPlan(parts[0].final.keys, windows, tuple(zip((part.id for part in parts), places, strict=True)))
+    return CountPlan(parts[0].final.keys, windows, tuple(zip((part.id for part in parts), places, strict=True)),
+                     count_table(parts))
 
 
 def bucket_rows(rows: DataFrame, columns: list[str], stage: PartialStage, buckets: Sequence[int]) -> DataFrame:

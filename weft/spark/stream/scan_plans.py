@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Lock, get_ident
 from weakref import finalize
 
 from weft.errors import RunError
 from weft.model.graph import StageGraph
 from weft.model.stages import PartialStage
-from weft.spark.stream.buckets import KeptBuckets, calls_after_change, groupings_asked, plan_buckets
-from weft.spark.stream.counts import count_labels, counts_by_part, spare_name
+from weft.spark.stream.answer_counts import Labels
+from weft.spark.stream.buckets import KeptBuckets, calls_after_change, plan_buckets
+from weft.spark.stream.counts import count_table
 from weft.spark.stream.flow import ExpectedPart, Flow, expected_parts
 from weft.spark.stream.outputs import ChooseOutputs
-from weft.spark.stream.worker_plans import SPARE, Counted, PreparedPlan, WorkerPlan, prepare_plan
+from weft.spark.stream.worker_plans import PreparedPlan, WorkerPlan, prepare_plan
 
 # Stands for the number of a trigger where none was delivered yet.
 UNKNOWN = -1
@@ -80,22 +81,12 @@ class FixedDelivery(Deliverer):
 
 
 @dataclass(frozen=True)
-class Counters:
-    """What answers are counted as: the queries of each count by its name in a trigger's progress, as what workers count
-    those that Spark's plan does not know of, and how many spare counters were taken."""
-
-    labels: Mapping[str, tuple[str, ...]]
-    sent: Mapping[Counted, Counted] = field(default_factory=dict)
-    taken: int = 0
-
-
-@dataclass(frozen=True)
 class NextPlan:
     """A plan for the triggers of a scan from one on, not in place yet."""
 
     trigger: int
     delivery: Delivery
-    counters: Counters
+    labels: Labels
     prepared: PreparedPlan
 
     @property
@@ -112,9 +103,7 @@ class ScanPlans(Deliverer):
         super().__init__()
         assert flow.folder and flow.slices
         self.folder, self.slices, self.rows, self.every = flow.folder, flow.slices, rows, every
-        self.by_part = counts_by_part(flow.parts)
-        self.known = {label.name: label.counted[0] for label in count_labels(flow.parts)}
-        self.counters = Counters(flow.labels)
+        self.labels = flow.labels
         self.deliveries = [(0, Delivery(flow.parts, flow.made, version))]
         self.gate, self.begun, self.broken = Lock(), UNKNOWN, False
         self.newest: PreparedPlan | None = None  # of those put in place
@@ -162,41 +151,24 @@ class ScanPlans(Deliverer):
         time.sleep(0 if done else LOOK)
         return done
 
-    def why_not(self, scan: StageGraph, every: str | None, ansi: bool) -> str:
+    def why_not(self, scan: StageGraph, every: str | None) -> str:
         """Why Spark's plan of the scan does not serve other queries as it is; nothing where it does."""
         new = scan.root.stage
         if every != self.every:
             return "it gets another trigger"
-        if not serves_rows(self.rows, new):
-            return "it needs other columns of its rows"
-        nowhere = KeptBuckets({node.id: (0,) for node in groupings_asked(scan)})
-        plans = plan_buckets(scan, nowhere, ansi, self.slices)
-        return "" if self.count(expected_parts(scan, plans, self.slices)) else "it has no counters left for new queries"
-
-    def count(self, parts: tuple[ExpectedPart, ...]) -> Counters | None:
-        """How the answers of parts are counted, None where no counter is left. One that has counted a query goes on
-        with it, wherever it is answered now, and with no other: a trigger's progress may be read late."""
-        left, taken = dict(self.counters.labels), self.counters.taken
-        labels: dict[str, tuple[str, ...]] = {}
-        sent: dict[Counted, Counted] = {}
-        for label in count_labels(parts, self.by_part):
-            name = next((name for name, queries in left.items() if set(label.queries) <= set(queries)), None)
-            if name is None:
-                name, taken = spare_name(taken), taken + 1
-            left.pop(name, None)
-            labels[name] = label.queries
-            sent |= dict.fromkeys(label.counted, self.known.get(name) or (name, 0, 0))
-        return Counters(labels, {at: to for at, to in sent.items() if at != to}, taken) if taken <= SPARE else None
+        return "" if serves_rows(self.rows, new) else "it needs other columns of its rows"
 
     def prepare(self, scan: StageGraph, kept: KeptBuckets, ansi: bool, choose: ChooseOutputs,
                 version: int) -> NextPlan:
         """Write the plan of other queries for workers, who do not see it yet."""
         plans = plan_buckets(scan, kept, ansi, self.slices)
         parts, outputs = expected_parts(scan, plans, self.slices), choose(scan, plans)
-        counters = self.count(parts)
-        assert counters is not None and kept.since is not None
-        plan = WorkerPlan(plans, outputs, calls_after_change(kept), counters.sent)
-        return NextPlan(kept.since, Delivery(parts, frozenset(outputs.projections), version), counters,
+        counts = count_table(parts)
+        assert kept.since is not None
+        plan = WorkerPlan(plans, outputs, calls_after_change(kept), counts)
+        # A trigger's progress may be read late: what it counted is known by the labels from before.
+        labels = {**self.labels, **counts.labels}
+        return NextPlan(kept.since, Delivery(parts, frozenset(outputs.projections), version), labels,
                         prepare_plan(self.folder, kept.since, version, plan))
 
     def put_in_place(self, plan: NextPlan) -> None:
@@ -207,7 +179,7 @@ class ScanPlans(Deliverer):
             self.broken = True
             raise
         self.deliveries = [*self.deliveries[-1:], (plan.trigger, plan.delivery)]
-        self.counters, self.newest = plan.counters, plan.prepared
+        self.labels, self.newest = plan.labels, plan.prepared
 
 
 def serves_rows(rows: PartialStage, other: PartialStage) -> bool:

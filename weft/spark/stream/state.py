@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,16 +25,17 @@ from weft.final.state.tables import HeldTables
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.package_zip import pickle_by_value, pickle_function
 from weft.spark.stream import processor as shell
+from weft.spark.stream.answer_counts import Counted, CountTable
 from weft.spark.stream.buckets import BUCKET, LETTERS, SLICES
-from weft.spark.stream.worker_plans import Counted, WorkerPlans
+from weft.spark.stream.worker_plans import WorkerPlans
 
-# What the operator sends: answers as bytes with the id of their part, and how many there are by window.
-PART, WINDOW, PREDICATE, COUNT, ANSWERS = "part", "w", "q", "count", "answers"
-WIRE = f"{PART} string, {WINDOW} int, {PREDICATE} int, {COUNT} bigint, {ANSWERS} binary"
+# What the operator sends: answers as bytes with the id of their part, and how many rows stand for something else.
+PART, COUNT, ANSWERS = "part", "count", "answers"
+WIRE = f"{PART} string, {COUNT} bigint, {ANSWERS} binary"
 FRAME = 1 << 25  # bytes of answers in a frame
-# Stand for a part where dead letters are, late rows are counted, or a worker's file is named.
-DEAD_PART, LATE_PART, FILE_PART = "dead", "late", "file"
-Sent = tuple[str, int | None, int | None, int | None]
+# Stand for a part where dead letters are, late rows are counted, a worker's file is named, or answers are counted.
+DEAD_PART, LATE_PART, FILE_PART, COUNT_PART = "dead", "late", "file", "count"
+Sent = tuple[str, int | None]
 HELD = HeldTables()  # of this worker, whichever buckets and streams it works for
 
 
@@ -47,7 +48,8 @@ def apply_processor(packed: DataFrame, inside: Callable[..., Any]) -> DataFrame:
     """What each bucket sends; `inside` makes, of the handle and its state, what takes packed rows and the watermark."""
     pickle_by_value(shell)
     pickle_by_value(prompt)
-    processor = shell.BucketProcessor(pickle_function(prepare_callback(packed.sparkSession, inside)))
+    pickled = pickle_function(prepare_callback(packed.sparkSession, inside))
+    processor = shell.BucketProcessor(pickled, prompt.confirm_at_once)
     return packed.groupBy(BUCKET).transformWithStateInPandas(processor, WIRE, "append", "EventTime")
 
 
@@ -88,7 +90,7 @@ class BucketHandler:
         work = Bucket(node, self.blobs, kept, new, watermark * 1000, HELD)
         yield from answer_frames(answer_parts(work, self.plan.outputs),
                                  {part.id: part.final.keys for part in node.parts},
-                                 {part.id for part in node.parts if part.final.predicates}, self.plan.counters)
+                                 {part.id for part in node.parts if part.final.predicates}, self.plan.counts)
         self.remember(work.keep(), kept, watermark, expired)
 
     def remember(self, now: BucketMemory | None, before: BucketMemory | None, watermark: int,
@@ -153,7 +155,7 @@ def answer_parts(work: Bucket, outputs: TriggerOutputs) -> Iterator[tuple[str, p
 
 
 def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch | MadeRows]], keys: dict[str, int],
-                  numbered: set[str], counters: Mapping[Counted, Counted]) -> Iterator[pd.DataFrame]:
+                  numbered: set[str], table: CountTable) -> Iterator[pd.DataFrame]:
     """The answers as rows for Spark, and their numbers; many at a time, for each frame costs milliseconds."""
     counts: Counter[Counted] = Counter()
     sent: list[Sent] = []
@@ -163,15 +165,17 @@ def answer_frames(answers: Iterable[tuple[str, pa.RecordBatch | MadeRows]], keys
             counts.update({(part, *at): size for at, size in found.counts.items()})
             for written in found.files:
                 page.write(json.dumps(written).encode())
-                sent.append((FILE_PART, None, None, None))
+                sent.append((FILE_PART, None))
             continue
         add_counts(counts, part, found, keys[part], part in numbered)
         page.add(found)
-        sent.append((part, None, None, None))
+        sent.append((part, None))
         if page.size > FRAME:
             yield to_frame(sent, page)
             sent, page = [], TableBytes()
-    sent += [(*counters.get(at, at), size) for at, size in counts.items()]
+    if counts:
+        page.write(table.write(counts).encode())
+        sent.append((COUNT_PART, counts.total()))
     if sent:
         yield to_frame(sent, page)
 
@@ -194,7 +198,7 @@ def dead_letter_frame(letters: pa.ChunkedArray) -> Iterator[pd.DataFrame]:
     for place, letter in enumerate(letters, 1):
         page.write(letter.as_py().encode())
         if page.size > FRAME or place == len(letters):
-            yield to_frame([(DEAD_PART, None, None, 1)] * (place - held), page)
+            yield to_frame([(DEAD_PART, 1)] * (place - held), page)
             page, held = TableBytes(), place
 
 
@@ -232,7 +236,7 @@ def to_frame(rows: list[Sent], page: TableBytes) -> pd.DataFrame:
     """Rows as Spark takes them from a stateful operator, with types that pandas would guess otherwise; the tables of a
     page belong to the first of them."""
     columns = list(zip(*rows, strict=True))
-    types = [pa.string(), pa.int32(), pa.int32(), pa.int64()]
+    types = [pa.string(), pa.int64()]
     arrays = [*map(pa.array, columns, types), page.column(len(rows))]
     return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(array))
-                         for name, array in zip((PART, WINDOW, PREDICATE, COUNT, ANSWERS), arrays, strict=True)})
+                         for name, array in zip((PART, COUNT, ANSWERS), arrays, strict=True)})

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,22 +22,19 @@ from pyspark.sql import SparkSession
 from weft.final.outputs.trigger import TriggerOutputs
 from weft.spark.session.package_zip import pickle_function
 from weft.spark.session.workers import is_local
+from weft.spark.stream.answer_counts import CountTable
 from weft.spark.stream.buckets import TRIGGER, BucketCalls, BucketPlan
-
-# How many counters Spark's plan has to spare, for answers that it does not know of.
-SPARE = 32
-Counted = tuple[str, int, int]  # the id of a part, the place of a window, the number of a predicate
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerPlan:
     """What workers do in a trigger: with the buckets of each grouping, of their answers, and which of them are called
-    though nothing came. `counters` say as what answers are counted, where that is not what they are of."""
+    though nothing came, and how answers are counted."""
 
     plans: tuple[BucketPlan, ...]
     outputs: TriggerOutputs = field(default_factory=TriggerOutputs)
     calls: BucketCalls | None = None
-    counters: Mapping[Counted, Counted] = field(default_factory=dict)
+    counts: CountTable = field(default_factory=CountTable)
 
     def due(self) -> tuple[int, ...]:
         """The buckets to call in the task at hand."""
@@ -63,7 +59,7 @@ class WorkerPlans:
 
     def without_outputs(self) -> WorkerPlans:
         """The same for workers who cut rows: what is made of answers need not be sent to them."""
-        return replace(self, first=replace(self.first, outputs=TriggerOutputs()))
+        return replace(self, first=replace(self.first, outputs=TriggerOutputs(), counts=CountTable()))
 
 
 def plan_folder(spark: SparkSession) -> str | None:
