@@ -14,27 +14,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cases import TEN
-from common import DOCS, RESULTS, in_new_process, machine, measured, save, save_json, uniform_trades
-from plots import Line, Panel, chart
+import growth_page
+from common import RESULTS, in_new_process, machine, measured, save_json, uniform_trades
 from spark_side import one_pass
 
 AXES = {"rows": (1_000_000, 2_000_000, 4_000_000), "keys": (100, 1_000, 10_000, 100_000), "queries": (10, 100, 1000)}
 FIXED = {"rows": {"keys": 1000, "queries": 100}, "keys": {"rows": 2_000_000, "queries": 10},
          "queries": {"rows": 2_000_000, "keys": 1000}}
 WORKERS = (1, 2)
+MINUTES = (5, 10, 15, 20, 30, 45, 60, 90, 120, 240)
 
 
 def texts(count: int) -> dict[str, str]:
     """So many queries: ten windows, and as many thresholds as it takes."""
     made = {}
     for number in range(count):
-        window, step = TEN[number % len(TEN)], number // len(TEN)
+        minutes, step = MINUTES[number % len(MINUTES)], number // len(MINUTES)
         where = f"WHERE volume > {step * 5} " if step else ""
         made[f"q{number}"] = (
             "SELECT symbol, window.end AS at, avg(price) AS average, max(price) AS high, sum(volume) AS volume, "
             f"count(*) AS trades FROM trades {where}"
-            f"GROUP BY symbol, window(ts, '{window.range // 1_000_000} seconds', '5 minutes')")
+            f"GROUP BY symbol, window(ts, '{minutes} minutes', '5 minutes')")
     return made
 
 
@@ -49,10 +49,10 @@ def main() -> None:
     results |= {"machine": machine(), "repeat": options.repeat}
     for axis in options.only.split(","):
         results[axis] = [run_point(point, options) for point in points(axis, options.quick)]
-        show(axis, results[axis])
+    growth_page.show(results)
     print(f"raw results: {save_json('tmp/growth_part' if options.quick else 'growth', results)}")
     if not options.quick and all(axis in results for axis in ALL.split(",")):
-        print(f"chart: {save(DOCS / 'growth.svg', draw(results))}")
+        print(f"tables: {growth_page.publish(results)}")
 
 
 ALL = ",".join((*AXES, "cluster"))
@@ -88,6 +88,8 @@ def measure(point: dict[str, Any], repeat: int) -> dict[str, Any]:
     rounds = [(measured(lambda: one_pass(spark)), measured(lambda: loom.run(sink="noop"))) for _ in range(repeat)]
     for i, name in enumerate(("one_pass", "weft")):
         found[name] = {unit: min(each[i][unit] for each in rounds) for unit in ("wall", "cpu")}
+    loom.close()
+    spark.stop()  # else a cluster starts its processes again and again while this one ends
     return found
 
 
@@ -101,37 +103,12 @@ def session(workers: int | None) -> Any:
 
     set_environment()
     builder = SparkSession.builder.master(f"local-cluster[{workers},1,2048]").config("spark.executor.memory", "2g")
-    options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4", "spark.driver.host": "127.0.0.1",
+    options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+               "spark.sql.shuffle.partitions": "4",
                "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1])}
     for key, value in options.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-def show(axis: str, found: list[dict[str, Any]]) -> None:
-    """The table of an axis."""
-    print(f"{axis:>10}{'add s':>8}{'first s':>9}{'warm s':>8}{'cpu s':>8}{'one pass s':>12}{'× one pass':>12}")
-    for each in found:
-        value = each["workers" if axis == "cluster" else axis]
-        print(f"{value:>10,}{each['add']['wall']:>8.2f}{each['first']['wall']:>9.2f}{each['weft']['wall']:>8.2f}"
-              f"{each['weft']['cpu']:>8.1f}{each['one_pass']['wall']:>12.2f}"
-              f"{each['weft']['wall'] / each['one_pass']['wall']:>12.2f}")
-
-
-LINES = {"weft": "Weft, warm", "one_pass": "one pass", "first": "Weft, first run"}
-
-
-def draw(results: dict[str, Any]) -> str:
-    """A panel an axis: first run, later runs, one pass."""
-    names = {"rows": "rows (100 queries, 1000 keys)", "keys": "keys (10 queries, 2 million rows)",
-             "queries": "queries (1000 keys, 2 million rows)", "cluster": "workers of one core (100 queries)"}
-    panels = []
-    for axis, title in names.items():
-        value = "workers" if axis == "cluster" else axis
-        lines = [Line(text, [(each[value], each[name]["wall"]) for each in results[axis]], i, dashed=name == "one_pass")
-                 for i, (name, text) in enumerate(LINES.items())]
-        panels.append(Panel(title, title.split(" (")[0], "seconds", lines))
-    return chart("How cost grows", panels)
 
 
 def arguments() -> argparse.Namespace:

@@ -1,6 +1,7 @@
 """Rows a second of a stream: slices alone, Weft with 1, 10 and 100 windows, and Spark's own window, in one run.
 
-    .venv/bin/python bench/streaming.py [--triggers 11] [--rows 500000] [--only windows,hundred,about,keys,idle,ranges]
+    .venv/bin/python bench/streaming.py [--triggers 11] [--rows 500000]
+        [--only windows,hundred,about,keys,idle,ranges,cutting]
     .venv/bin/python bench/streaming.py --only soak [--minutes 30]
 
 Each trigger is one file of trades. Rates are rows over the median of the triggers after the first three.
@@ -18,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -30,10 +32,10 @@ from pyspark.sql import functions as F
 
 from weft import Loom
 from weft.spark.session.session import local_session, temporary_settings
+from weft.spark.stages.partitions import PARTITIONS
 from weft.spark.stream.answer_counts import read_counts
 from weft.spark.stream.checkpoint_files import BY_FILE_SYSTEM, MANAGER
 from weft.spark.stream.flow import SETTINGS, closed_slices, mark_time
-from weft.spark.stream.start import PARTITIONS
 
 KEYS, SECONDS = 1000, 300  # keys, and the event time that a trigger covers: 30 slices of 10 s a key
 IDLE_ROWS, IDLE_TRIGGERS = 10, 15
@@ -59,10 +61,11 @@ class Feed(NamedTuple):
 def make_trades(spark: SparkSession, feed: Feed) -> Feed:
     """One folder of Parquet a trigger."""
     folder, rows, triggers, keys = feed
+    width = len(str(keys))  # lpad cuts what is longer
     for i in range(triggers):
         made = spark.range(rows).selectExpr(
             f"timestamp_micros(CAST(({i * SECONDS} + id * {SECONDS} / {rows}) * 1000000 AS BIGINT) + {BEGIN}L) ts",
-            f"concat('S', lpad(CAST(pmod(hash(id, {i}), {keys}) AS STRING), 4, '0')) symbol",
+            f"concat('S', lpad(CAST(pmod(hash(id, {i}), {keys}) AS STRING), {width}, '0')) symbol",
             "50 + 50 * rand(7) price", "CAST(1 + 100 * rand(8) AS BIGINT) size")
         made.repartition(2).write.mode("append").parquet(f"{folder}/{i:04d}")
     return feed
@@ -127,11 +130,14 @@ def weaving(spark: SparkSession, feed: Feed, ranges: list[int]) -> Loom:
     return loom
 
 
-def weft(spark: SparkSession, feed: Feed, run: str, ranges: list[int]) -> dict:
-    """Weft with a window a range, thrown away."""
+def weft(spark: SparkSession, feed: Feed, run: str, ranges: list[int], cut_by: str = "") -> dict:
+    """Weft with a window a range, thrown away; cut by those who are named, if any."""
     loom = weaving(spark, feed, ranges)
+    plan = loom.plan()
+    shared = replace(plan.shared, scans=tuple(replace(scan, cut_by=cut_by) for scan in plan.shared.scans))
+    chosen = replace(plan, shared=shared, stages=plan.context.build(shared))
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
-        stream = loom.start(place, "noop", trigger="available", max_clock_skew=None)
+        stream = chosen.start(place, "noop", trigger="available", max_clock_skew=None)
         stream.awaitTermination()
         (scan,) = stream.scans
         found = measured(run, [json.loads(p.json) for p in scan.query.recentProgress], feed.rows)
@@ -188,6 +194,16 @@ def keys(spark: SparkSession, feed: Feed) -> Iterator[dict]:
         yield {**found, "time_of_slices_alone": round(found["seconds"] / alone["seconds"], 2),
                "best_time_of_slices_alone": round(found["best"] / alone["best"], 2)}
         yield {**alone, "run": f"slices alone, {count} keys"}
+        shutil.rmtree(many.folder)
+
+
+def cutting(spark: SparkSession, feed: Feed) -> Iterator[dict]:
+    """Who cuts: workers or Spark, with few and many rows a slice, in turn."""
+    for rows, count in itertools.product((feed.rows, 8 * feed.rows), (10, 1000)):
+        many = make_trades(spark, feed.beside("cutting", rows=rows, keys=count, triggers=WARM + 4))
+        for who in ("workers", "spark", "workers", "spark")[-2 if rows > feed.rows else 0:]:
+            found = weft(spark, many, f"10 windows, {rows} rows, {count} keys, cut by {who}", spread(10), who)
+            yield {**found, "rows_a_slice": round(rows / (count * SECONDS / 10), 1)}
         shutil.rmtree(many.folder)
 
 
@@ -277,13 +293,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--triggers", type=int, default=11)
     options.add_argument("--rows", type=int, default=500_000)
-    options.add_argument("--only", default="windows,hundred,about,keys,idle,ranges")
+    options.add_argument("--only", default="windows,hundred,about,keys,idle,ranges,cutting")
     options.add_argument("--partitions", default="2")
     options.add_argument("--minutes", type=float, default=30)
     given = options.parse_args()
     memory = {"spark.driver.memory": "2g"} if given.only == "soak" else {}
     parts = {"windows": windows, "hundred": hundred, "about": about, "keys": keys, "idle": idle, "ranges": ranges,
-             "soak": partial(soak, minutes=given.minutes)}
+             "cutting": cutting, "soak": partial(soak, minutes=given.minutes)}
     chosen = given.only.split(",")
     spark = local_session("streaming", **{PARTITIONS: given.partitions}, **memory)
     for name, value in SETTINGS.items():
@@ -292,7 +308,7 @@ def main() -> None:
     kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     try:
         feed = Feed(folder, given.rows, given.triggers)
-        if {*chosen} - {"keys", "idle"}:
+        if {*chosen} - {"keys", "idle", "cutting"}:
             make_trades(spark, feed)
         for part in chosen:
             rows = []

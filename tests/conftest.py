@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_TESTS = Path(__file__).parent / "spark"
+FEW, MANY = 34, 100  # examples of a hypothesis test
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Lets `--cases N` set how many examples each hypothesis test draws, `--random` draw new ones each run, `--session`
-    choose Weft's own session or a stock one, and `--all` run also those that start clusters or kill processes."""
-    parser.addoption("--cases", type=int, default=100, help="examples per hypothesis test (default 100)")
+    choose Weft's own session or a stock one, and `--all` run also those that start clusters or kill processes, more
+    examples, and more files in both sessions."""
+    parser.addoption("--cases", type=int, help=f"examples per hypothesis test (default {FEW}, with --all {MANY})")
     parser.addoption("--random", action="store_true", help="draw new examples instead of the same ones each run")
     parser.addoption("--session", choices=("weft", "stock"), help="run the Spark tests in this session only")
     parser.addoption("--all", action="store_true", help="run the long tests, too")
@@ -30,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the one profile; the same examples come each run unless `--random` is given."""
+    if config.option.cases is None:
+        config.option.cases = MANY if config.option.all else FEW
     # A Spark query takes longer than hypothesis's deadline, and its first call longer than its health check allows.
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
     settings.register_profile(
@@ -77,10 +81,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test that asks for a session the kinds that it runs in."""
     if "spark" in metafunc.fixturenames:
-        from tests.fixtures.sessions import IN_BOTH
+        from tests.fixtures.sessions import ALWAYS_IN_BOTH, IN_BOTH
 
         config, definition = metafunc.config, metafunc.definition
-        kinds = ["weft", "stock"] if definition.path.name in IN_BOTH else ["weft"]
+        twice = IN_BOTH if config.getoption("--all") else ALWAYS_IN_BOTH
+        kinds = ["weft", "stock"] if definition.path.name in twice else ["weft"]
         if config.getoption("--session"):
             kinds = [config.getoption("--session")]
         metafunc.parametrize("spark", ["weft"] if definition.get_closest_marker("kafka") else kinds, indirect=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pyspark.errors import ArithmeticException, PySparkException
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 
 from weft import CheckError, Loom, QueryError, RefusedError, SourceError, WeftError
 from weft.errors import RunError
-from weft.spark.write import write as sinks
+from weft.loom import batch
 
 MINUTE = dt.timedelta(minutes=1)
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
@@ -229,10 +230,18 @@ def test_many_keys_skew_and_wide_gaps(spark):
     assert loom.verify().ok
 
 
-def test_verify_finds_a_wrong_answer(loom, monkeypatch):
-    loom.query("q", SMA.format("5 minutes"))
-    real = sinks.AnswerPart.result
-    monkeypatch.setattr(sinks.AnswerPart, "result", lambda part: real(part).withColumn("mean", F.col("mean") + 1e-6))
+@pytest.mark.parametrize(("outputs", "is_written"), [("window.end AS at", True), ("window.end AS at, 1 AS at", False)])
+def test_verify_finds_a_wrong_answer(loom, monkeypatch, outputs, is_written):
+    """In the rows that a run writes, or in lazy ones where no file can hold them: here two columns of one name."""
+    loom.query("q", SMA.format("5 minutes").replace("window.end AS at", outputs))
+    assert loom.verify().ok
+    real = batch.read_back
+
+    def read_wrong(spark, sink, name, lazy):
+        assert Path(sink.output_path(name)).exists() == is_written
+        return real(spark, sink, name, lazy).withColumn("mean", F.col("mean") + 1e-6)
+
+    monkeypatch.setattr(batch, "read_back", read_wrong)
     verification = loom.verify()
     assert not verification.ok and "Spark's own" in verification.results[0].differences[0]
 

@@ -131,7 +131,7 @@ STEPS = ((feed.ChangeFeed, "_write"), (staging, "mark_result"), (staging, "excha
          (feed.ChangeFeed, "publish"), (feed.os, "replace"), (refresh, "write_seen"))
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_killed_at_any_step_every_change_is_told_once(told, monkeypatch, after):
     told.put("0.parquet", rows(0))
     told.tell(["plain", "spark"])

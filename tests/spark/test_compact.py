@@ -51,7 +51,8 @@ def trigger_files(sink: Path, name: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("format", ["parquet", "orc", "json"])
+@pytest.mark.parametrize("format", ["parquet", pytest.param("orc", marks=pytest.mark.long),
+                                    pytest.param("json", marks=pytest.mark.long)])
 def test_a_stream_goes_on_while_its_files_are_compacted(spark, tmp_path, format):
     folder, sink, place = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
     folder.mkdir()

@@ -294,6 +294,7 @@ STEPS = [*((name, 8) for name in (*NAMES, "cut_files", "commit_increment")),
          *((name, 1) for name in (*NAMES, "write_slices", "commit_merged"))]
 
 
+@pytest.mark.long
 def test_after_a_kill_at_any_step_the_next_run_is_right(home, monkeypatch):
     for number, (name, most) in enumerate(STEPS):
         monkeypatch.setattr(runs, "MOST", most)
@@ -337,6 +338,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_two_processes_on_one_store_are_killed_and_nothing_is_lost_or_doubled(home):
     """Both keep the same slices, so that each finds the other's; they die in the middle of whatever they are at."""
     home.put("0.parquet", rows(0))

@@ -170,7 +170,7 @@ def in_the_end(spark, folder, path, drop) -> tuple[list, list]:
             return sorted(map(str, got.collect())), sorted(map(str, closed.collect()))
 
 
-@pytest.mark.parametrize("drop", [(0.5, 0.5), (0.25, 0.5)])
+@pytest.mark.parametrize("drop", [(0.5, 0.5), pytest.param((0.25, 0.5), marks=pytest.mark.long)])
 def test_a_stream_keeps_the_rows_that_a_batch_keeps(spark, folder, tmp_path, drop):
     got, wanted = in_the_end(spark, folder, tmp_path, drop)
     assert len(got) >= 2

@@ -17,6 +17,8 @@ from weft.catalog.statistics import Sizes
 from weft.io.sinks import NoopSink
 from weft.optimize.groupings import may_derive
 from weft.spark.batch.run import build_parts
+from weft.spark.session.session import temporary_settings
+from weft.spark.stages.partitions import PARTITIONS, repartition_evenly
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write import one_pass, write
 
@@ -118,7 +120,7 @@ def test_random_queries_that_share_all_they_may(request, spark, tmp_path_factory
     run = one_pass.OnePass.run
     monkeypatch.setattr(one_pass.OnePass, "run", lambda self, targets: cut.append(1) or run(self, targets))
 
-    @settings(max_examples=max(2, request.config.getoption("--cases") // 33),
+    @settings(max_examples=max(3, request.config.getoption("--cases") // 33),
               phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(shape=shapes(), texts=st.lists(related_queries(), min_size=6, max_size=6, unique=True))
     def check(shape: Shape, texts: list[str]) -> None:
@@ -175,3 +177,10 @@ def test_slices_that_only_others_are_derived_from(spark, tmp_path, monkeypatch):
         found = written(loom, tmp_path / "answers")
         native = collect({name: loom.native(name) for name in found})
         assert all(compare(name, rows, native[name]) == [] for name, (_, rows) in found.items())
+
+
+@pytest.mark.parametrize("partitions, tasks", [("8", 8), ("9", 1)])
+def test_spark_joins_no_partitions_of_workers_where_these_are_few(spark, partitions, tasks):
+    with temporary_settings(spark, {PARTITIONS: partitions, "spark.sql.adaptive.enabled": "true"}):
+        rows = repartition_evenly(spark.range(1000), "id").selectExpr("spark_partition_id() AS task")
+        assert len({row["task"] for row in rows.collect()}) == tasks

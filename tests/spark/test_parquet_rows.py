@@ -13,14 +13,17 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
+from pyspark.sql.types import StringType, StructField, StructType
 
 from tests.harness.differential import collect, compare
 from tests.spark.test_one_pass import LONG, QUERIES_OF_ALL_KINDS, ROWS, SHARDS, SHORT, passes_of, written
 from tests.strategies.queries import related_queries
 from tests.strategies.tables import SCHEMA, Shape, rows_of, shapes
 from weft import Loom
+from weft.errors import RefusedError, RunError
 from weft.optimize.groupings import may_derive
 from weft.spark.session.session import temporary_settings
+from weft.spark.stages.final import type_named
 from weft.spark.write import one_pass, parquet_source
 
 ALL = QUERIES_OF_ALL_KINDS | {  # no row of any order twice, since files come in any order
@@ -217,6 +220,62 @@ def test_drop_boxes_are_no_plain_files(spark, tmp_path):
         assert not any(is_read(loom)) or set(sources.frames) == {"t"}
 
 
+CHAR = {"ts": "timestamp", "k": "char(5)", "n": "bigint"}
+
+
+def test_texts_of_fixed_length(spark, tmp_path):
+    """Spark pads what CHAR columns hold and are compared with; what it would pad after grouping, Weft refuses."""
+    kinds = StructType([StructField(name, StringType() if "char" in kind else type_named(kind), True,
+                                    {"__CHAR_VARCHAR_TYPE_STRING": kind} if "char" in kind else {})
+                        for name, kind in CHAR.items()])
+    metadata = {"org.apache.spark.sql.parquet.row.metadata": kinds.json()}
+    rows = pa.table({"ts": TIMES, "k": ["a", "a ", "b", "c"] * 10, "n": pa.array(range(40))})
+    (tmp_path / "rows").mkdir()
+    pq.write_table(rows.replace_schema_metadata(metadata), tmp_path / "rows" / "0.parquet")
+    queries = {"where": f"SELECT window.end AS at, sum(n) AS s FROM t WHERE k = 'a' GROUP BY {SHORT}",
+               "list": f"SELECT window.end AS at, sum(n) AS s FROM t WHERE k IN ('a', 'b') GROUP BY {SHORT}",
+               "keys": f"SELECT k, window.end AS at, sum(n) AS s FROM t GROUP BY k, {SHORT}",
+               "plain": f"SELECT window.end AS at, count(*) AS c FROM t GROUP BY {SHORT}"}
+    with loom_over(spark, tmp_path / "rows", queries) as loom:
+        assert {row["k"] for row in loom.native("keys").collect()} == {"a    ", "b    ", "c    "}
+        require_native(loom, tmp_path / "out")
+        for text in (f"SELECT k = 'a' AS a, count(*) AS c FROM t GROUP BY k, {SHORT}",
+                     f"SELECT count(*) AS c FROM t GROUP BY k, {SHORT} HAVING k = 'a'"):
+            with pytest.raises(RefusedError, match=r"CHAR\(n\).*rtrim\(k\)"):
+                loom.query("bad", text)
+
+
+def test_a_pattern_that_names_a_file_twice(spark, tmp_path):
+    """Spark reads it twice."""
+    write_table(tmp_path / "a", ts=TIMES, n=pa.array(range(40)))
+    with loom_over(spark, f"{tmp_path}/{{a/*,*/0.parquet}}", SUMS) as loom:
+        assert not any(is_read(loom))
+        require_native(loom, tmp_path / "out")
+
+
+def test_the_event_time_as_a_key(spark, tmp_path):
+    write_table(tmp_path / "rows", ts=TIMES, n=pa.array(range(40)))
+    by_time = f"SELECT ts, window.end AS at, sum(n) AS s FROM t GROUP BY ts, {SHORT}"
+    with loom_over(spark, tmp_path / "rows", SUMS | {"by_time": by_time}) as loom:
+        require_native(loom, tmp_path / "out")
+
+
+def test_damaged_rows_are_told_by_checksums(spark, tmp_path):
+    """Spark's writers leave them beside their files."""
+    rows = spark.range(40).selectExpr("timestamp_seconds(1704067200 + id * 60) AS ts", "id AS n").coalesce(1)
+    plain = {"compression": "none", "parquet.enable.dictionary": "false"}
+    rows.write.options(**plain).parquet(str(tmp_path / "rows"))
+    (part,) = (tmp_path / "rows").glob("part-*")
+    data = bytearray(part.read_bytes())
+    data[data.index((17).to_bytes(8, "little"))] = 99
+    part.write_bytes(data)
+    with loom_over(spark, tmp_path / "rows", SUMS, schema="ts timestamp, n bigint") as loom:
+        assert is_read(loom) == [True]
+        with pytest.raises(RunError, match=part.name):
+            loom.run(sink=str(tmp_path / "out"))
+        assert not (tmp_path / "out" / "sums").exists()
+
+
 def test_many_row_groups_are_shared_among_tasks(tmp_path):
     """Large files by row groups, small ones whole, in order, each once."""
     for name, rows, group in (("a", 2_000_000, 100_000), ("b", 10, 10), ("c", 500_000, 500_000)):
@@ -249,7 +308,7 @@ def test_random_queries(request, spark, tmp_path_factory, monkeypatch, columns):
     run = one_pass.OnePass.run
     monkeypatch.setattr(one_pass.OnePass, "run", lambda self, to: read.append(bool(self.read)) or run(self, to))
 
-    @settings(max_examples=max(2, request.config.getoption("--cases") // 33),
+    @settings(max_examples=max(3, request.config.getoption("--cases") // 33),
               phases=[Phase.explicit, Phase.reuse, Phase.generate])
     @given(shape=shapes(), texts=st.lists(related_queries(), min_size=6, max_size=6, unique=True))
     def check(shape: Shape, texts: list[str]) -> None:

@@ -60,8 +60,9 @@ def require_equal(loom, folder):
 
 
 @pytest.mark.parametrize(("predicates", "most"), [
-    (("",), 40), (("", "WHERE v > 300", "WHERE n % 3 = 0"), 1000), (("", "WHERE v > 300", "WHERE n % 3 = 0"), 1),
-    (("WHERE v > 300", "WHERE n % 3 = 0 AND v IS NOT NULL"), 1)])
+    (("",), 40), (("", "WHERE v > 300", "WHERE n % 3 = 0"), 1000),
+    pytest.param(("", "WHERE v > 300", "WHERE n % 3 = 0"), 1, marks=pytest.mark.long),
+    pytest.param(("WHERE v > 300", "WHERE n % 3 = 0 AND v IS NOT NULL"), 1, marks=pytest.mark.long)])
 def test_answers_folded_once_equal_those_folded_for_each(loom, tmp_path, monkeypatch, predicates, most):
     """Without predicates, by filters and by shards."""
     monkeypatch.setattr("weft.optimize.predicates.most_filtered", lambda *_: most)

@@ -43,15 +43,16 @@ class Trades:
     def __post_init__(self) -> None:
         if min(self.rows, self.keys, self.hours) < 1:
             raise ValueError("rows, keys and hours must be at least 1")
-        if self.keys > 26**3:
-            raise ValueError(f"at most {26**3} keys have a name")
+        if self.keys > 26**4:
+            raise ValueError(f"at most {26**4} keys have a name")
 
 
 def symbols(count: int) -> np.ndarray:
-    """The first `count` made-up tickers: three letters each, all different, in a scattered order."""
-    numbers = np.arange(count) * 7919 + 4242  # 7919 and 26^3 have no common divisor: no number comes twice
-    letters = [(numbers // 26**place % 26).astype("u1") + ord("A") for place in (2, 1, 0)]
-    return np.stack(letters, axis=1).view("S3").ravel().astype(str)
+    """The first `count` made-up tickers: three letters each, or four if there are many, all different, scattered."""
+    size = 3 if count <= 26**3 else 4
+    numbers = np.arange(count) * 7919 + 4242  # 7919 and 26 have no common divisor: no number comes twice
+    letters = [(numbers // 26**place % 26).astype("u1") + ord("A") for place in reversed(range(size))]
+    return np.stack(letters, axis=1).view(f"S{size}").ravel().astype(str)
 
 
 def table(trades: Trades) -> pa.Table:

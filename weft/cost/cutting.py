@@ -15,7 +15,8 @@ class CutCosts:
     Nanoseconds of Spark: per row and scan, more for each column of its slices, and for each slice that is sent to
     workers; seconds for the generated code of a scan, which is compiled when it first runs. Nanoseconds of workers: per
     row and for each of its columns that is sent to them, for each that they read themselves, per row and scan, for each
-    column, for each slice.
+    column, for each slice. Of a stream whose slices Spark makes: nanoseconds for each slice that it keeps in a state
+    store of its own, and seconds that this store takes in each trigger (docs/benchmarks/streaming.md).
     """
 
     row: float = 300.0
@@ -28,6 +29,8 @@ class CutCosts:
     cut_row: float = 60.0
     cut_column: float = 12.0
     cut_slice: float = 300.0
+    kept_slice: float = 20_000.0
+    kept_trigger: float = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,13 @@ def cut_seconds(scans: Sequence[CutScan], costs: CutCosts = COSTS) -> float:
     """Processor seconds that workers take to cut rows that they have, for every scan."""
     return NANO * sum(scan.rows * (costs.cut_row + costs.cut_column * scan.columns) + scan.slices * costs.cut_slice
                       for scan in scans)
+
+
+def stream_in_workers(scan: CutScan, columns: int, costs: CutCosts = COSTS) -> bool:
+    """Whether it costs less that workers cut the rows of a stream's trigger, which come with so many columns, than that
+    Spark aggregates them and keeps slices itself."""
+    spark = NANO * (scan.rows * (costs.row + costs.column * scan.columns) + scan.slices * costs.kept_slice)
+    return sent_seconds([scan], columns, costs) + cut_seconds([scan], costs) <= spark + costs.kept_trigger
 
 
 def most_rows(scans: Sequence[CutScan]) -> float:

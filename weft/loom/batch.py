@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
-from os.path import abspath
+from os.path import abspath, exists
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from weft.catalog.store import CatalogWarning, Store
-from weft.errors import CatalogError, RunError
-from weft.io.sinks import AnswerSink, Receiver, Sink, batch_sink
+from weft.errors import CatalogError, RefusedError, RunError
+from weft.io.sinks import AnswerSink, FolderSink, Receiver, Sink, batch_sink
 from weft.loom.context import Context
 from weft.loom.planning import require_incremental
 from weft.model.graph import StageGraph
+from weft.model.query import Query
 from weft.model.stages import ReadStage
 from weft.model.workload import Workload
 from weft.spark.batch.run import Results, build_parts, leave_unobserved
@@ -26,14 +28,16 @@ from weft.spark.incremental.run import SliceReader
 from weft.spark.incremental.snapshot import snapshot_of
 from weft.spark.refresh.run import refresh_results
 from weft.spark.session.jobs import run_jobs
-from weft.spark.session.workers import require_workers
+from weft.spark.session.workers import is_local, require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
-from weft.spark.write.guard import guard_changes, guard_run, list_inputs
+from weft.spark.write.guard import guard_changes, guard_run, list_inputs, require_outputs
 from weft.spark.write.one_pass import RowAccess
 from weft.spark.write.write import translate_errors, write_results
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from weft.loom.plan import Plan
 
 
@@ -127,7 +131,35 @@ def keep_run_sizes(store: Store, observer: SizeObserver) -> None:
 
 
 def verify_prepared(plan: Plan, progress: Progress | None) -> Verification:
-    """How the rows of every query compare with Spark's own."""
-    context, queries = plan.context, [bound.query for bound in plan.workload]
-    with Results(build_parts(plan.stages, context.slices).values()) as results:
-        return verify(results, queries, context.checker.native, progress or report_nothing)
+    """How the rows of every query compare with Spark's own: those that a run writes, where Parquet can hold them and
+    workers see the same disk, else those of lazy results."""
+    context, queries, tell = plan.context, [bound.query for bound in plan.workload], progress or report_nothing
+    with (TemporaryDirectory(prefix="weft-verify-") as folder,
+          Results(build_parts(plan.stages, context.slices).values()) as lazy):
+        sink = FolderSink("parquet", folder)
+        names = [query.name for query in queries if can_write(context.spark, sink, query)]
+        if is_local(context.spark) and names:
+            run_to_compare(context, plan.stages.narrow(names), sink, lambda *_: tell(0, len(queries), "running them"))
+        found = {name: read_back(context.spark, sink, name, frame) for name, frame in lazy.items()}
+        return verify(found, queries, context.checker.native, tell)
+
+
+def can_write(spark: SparkSession, sink: AnswerSink, query: Query) -> bool:
+    """Whether a sink can hold the rows of a query."""
+    try:
+        require_outputs(spark, sink.facts, [query])
+    except RefusedError:
+        return False
+    return True
+
+
+def run_to_compare(context: Context, stages: StageGraph, sink: AnswerSink, tell: Progress) -> None:
+    """Write the rows of stages as a run does; the store hears nothing of it."""
+    access = RowAccess(context.rows, context.sources.whole_parquet, context.known_rows)
+    write_results(context.spark, stages, build_parts(stages, context.slices), sink, tell, access)
+
+
+def read_back(spark: SparkSession, sink: FolderSink, name: str, lazy: DataFrame) -> DataFrame:
+    """What was written of a query, or its lazy result where nothing was."""
+    path = sink.output_path(name)
+    return spark.read.schema(lazy.schema).format(sink.format).load(path) if exists(path) else lazy

@@ -244,11 +244,11 @@ class Sources:
         return self._listings.local_paths(name) if here else []
 
     def whole_parquet(self, name: str) -> list[str]:
-        """The same of a source whose rows are just those of the files: no drop box leaves some out, and no option that
-        is not about which files there are may change what they say."""
+        """The same of a source whose rows are just those of the files: no drop box leaves some out, no option that is
+        not about which files there are may change what they say, and no pattern has Spark read a file twice."""
         source = self._known[name]
-        options = source.files.options if source.files else ()
-        plain = source.behind is None and all(option.lower() in LISTING for option, _ in options)
+        options, path = (source.files.options, source.files.path) if source.files else ((), "")
+        plain = source.behind is None and all(option.lower() in LISTING for option, _ in options) and "{" not in path
         return self.parquet_files(name) if plain else []
 
     def require_same(self, sources: Iterable[Source]) -> None:

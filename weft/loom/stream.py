@@ -16,10 +16,11 @@ from weft.io.formats import absolute
 from weft.io.sinks import AnswerSink, Receiver, Sink, stream_sink
 from weft.loom.checks import check_queries
 from weft.loom.context import Context
+from weft.loom.cuts import choose_cuts
 from weft.loom.live import LiveControl
 from weft.loom.registry import fresh_as
 from weft.loom.shedding import look_at_queries
-from weft.loom.triggers import choose_triggers, keep_loads
+from weft.loom.triggers import BOUNDS, choose_triggers, keep_loads
 from weft.loom.weaver import TOLERANCE, require_tolerance
 from weft.model.workload import Workload
 from weft.optimize.shed.controller import ControllerPolicy, Decision
@@ -36,8 +37,11 @@ from weft.spark.write.guard import claim_letters, guard_stream, list_inputs
 
 Target = Sink | AnswerSink | Receiver
 AVAILABLE = "available"
+USUAL = 1e6  # microseconds that a trigger takes, about, where it comes as soon as the one before is done
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from weft.loom.plan import Plan
 
 
@@ -110,6 +114,8 @@ def start_prepared(plan: Plan, launch: Launch, trigger: str | None, max_clock_sk
     context, spark, tolerance = plan.context, plan.context.spark, require_tolerance(drift_tolerance)
     ahead = None if max_clock_skew is None else parse_delay(spark, max_clock_skew, "max_clock_skew")
     each = choose_triggers(plan, trigger)
+    if launch.before is None:
+        plan = choose_cuts(plan, trigger_span(spark, trigger))
     wanted = StreamOptions(launch.checkpoint, launch.sink, None if each else trigger, ahead, launch.letters, each)
     refuse_unreachable_sink(spark, wanted.sink)
     arriving = {source.name: source.stream for source in plan.sources}
@@ -124,6 +130,14 @@ def start_prepared(plan: Plan, launch: Launch, trigger: str | None, max_clock_sk
         stream.live = LiveControl(stream, plan, page, launch, wanted, trigger, tolerance)
     control_stream(plan, stream, wanted, page, overload)
     return stream
+
+
+def trigger_span(spark: SparkSession, trigger: str | None) -> float | None:
+    """Of how many microseconds a trigger brings the rows, where rows come as fast as their event times say; None where
+    it brings all that there are."""
+    if trigger == AVAILABLE:
+        return None
+    return USUAL if trigger in (None, BOUNDS) else parse_delay(spark, str(trigger), "the trigger") * 1000.0
 
 
 def control_stream(plan: Plan, stream: Stream, wanted: StreamOptions, page: Checkpoint,

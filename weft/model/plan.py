@@ -42,7 +42,7 @@ class Scan:
     those derived from it only: `union` names its keys. `slicer` names what decides where its slices are cut. In a
     stream whose queries have changed, `ghosts` are queries that are not answered any more and still shape its slices,
     and `pins` say by what its state is addressed. `sharing` is how several predicates share slices, "filters" or
-    "shards", once that is chosen.
+    "shards", and `cut_by` who makes slices of a stream's rows, "spark" or "workers", once that is chosen.
     """
 
     trees: tuple[Tree, ...]
@@ -52,6 +52,7 @@ class Scan:
     ghosts: tuple[BoundQuery, ...] = ()
     pins: ScanPins | None = None
     sharing: str = ""
+    cut_by: str = ""
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:

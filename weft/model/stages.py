@@ -56,6 +56,7 @@ class PartialStage:
     "filters", each having columns of its own, or by "shards": rows that pass the same predicates make a slice of their
     own, whose marks say which those are. Where an `order` is given, rows are numbered by it within their keys, and
     slices cut at numbers instead of times. `key_names` name the keys' columns, by digests like those of others.
+    `cut_by` says who makes slices of a stream's rows, "spark" or "workers", where that was chosen by what it costs.
     """
 
     source: str
@@ -71,6 +72,7 @@ class PartialStage:
     sharing: str = ""
     marking: Marking = UNMARKED
     order: tuple[str, ...] = ()
+    cut_by: str = ""
 
     @property
     def place(self) -> dict[tuple[str, int | None], str]:

@@ -138,6 +138,7 @@ def partial_stage(scan: Scan, parent: PartialStage | None, identity: Identity) -
         sharing=parent.sharing if parent else "",
         marking=parent.marking if parent else UNMARKED,
         order=order_of(scan),
+        cut_by=scan.cut_by,
     )
     if parent:
         names = dict(zip(parent.keys, parent.key_names, strict=True))

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 BENCH, DOCS = ROOT / "bench", ROOT / "docs" / "benchmarks"
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "README.md")
-DRAWN = ("final_page", "plan_page", "joins_page")
+DRAWN = ("final_page", "plan_page", "joins_page", "growth_page")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.cost.cutting import CutScan, cut_seconds, read_seconds, sent_seconds, spark_seconds
+from weft.cost.cutting import CutScan, cut_seconds, read_seconds, sent_seconds, spark_seconds, stream_in_workers
 
 
 def worker_seconds(scans, sent):
@@ -37,3 +37,12 @@ def test_costs_grow_with_all_they_count():
         assert spark_seconds([more]) > spark_seconds([one]) and worker_seconds([more], 4) > worker_seconds([one], 4)
     assert worker_seconds([one], 5) > worker_seconds([one], 4)
     assert worker_seconds([one, one], 4) < 2 * worker_seconds([one], 4)
+
+
+@pytest.mark.parametrize(("rows", "slices", "workers"), [
+    (10, 10, True), (5e5, 300, True), (5e5, 3e3, True), (5e5, 3e4, True), (5e5, 5e5, True), (4e6, 4e6, True),
+    (4e6, 300, False), (4e6, 3e4, False),
+])
+def test_who_cuts_a_stream_is_who_was_faster_when_measured(rows, slices, workers):
+    """Five columns of slices out of four that are sent, as in docs/benchmarks/streaming.md."""
+    assert stream_in_workers(CutScan(rows, 5, slices), 4) == workers

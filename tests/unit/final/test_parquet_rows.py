@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.final.cut.groupings import NONE
-from weft.final.cut.parquet import FileColumn, FilePart, ParquetRows, ReadingCutter, fit_column
+from weft.final.cut.parquet import TEXT_ROWS, FileColumn, FilePart, ParquetRows, ReadingCutter, fit_column
+from weft.final.cut.rows import ComputedColumns, RowCutter
 from weft.final.project import NeedsSpark
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -164,6 +166,78 @@ def test_row_groups_and_dictionaries_of_each(tmp_path, texts, size, groups):
 def test_a_cutter_says_why_it_gives_up(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path)
-    cutter = ReadingCutter(rows_of(path, size=7), lambda batches: batches)
+    assert "has changed" in given_up(ReadingCutter(rows_of(path, size=7), RowCutter((), ComputedColumns((), ()))))
+
+
+def given_up(cutter: ReadingCutter) -> str:
+    """Why a cutter gives up its first task."""
     (found,) = cutter([pa.record_batch([[0]], names=["id"])])
-    assert found["grouping"].to_pylist() == [NONE] and b"has changed" in found["slices"][0].as_py()
+    assert found["grouping"].to_pylist() == [NONE]
+    return found["slices"][0].as_py().decode()
+
+
+def test_a_cutter_gives_up_where_arrow_does(tmp_path):
+    """Spark may still be able to do it."""
+    class Failing:
+        def of(self, rows):
+            raise pa.ArrowIndexError("out of bounds")
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    assert given_up(ReadingCutter(rows_of(path), RowCutter((), Failing()))) == "out of bounds"
+
+
+def test_whole_texts_come_in_small_batches(tmp_path):
+    """However long they are: nobody knows before they are read."""
+    path, count = tmp_path / "a.parquet", 3 * TEXT_ROWS + 5
+    pq.write_table(pa.table({"ts": pa.array([NOON] * count, pa.timestamp("us", "UTC")), "k": ["long"] * count}), path)
+    sizes = [batch.num_rows for batch in rows_of(path, {"k": "string"}).read(0)]
+    assert max(sizes) <= TEXT_ROWS and sum(sizes) == count
+    assert [batch.num_rows for batch in rows_of(path, {"k": "string"}, ("k",)).read(0)] == [count]
+
+
+TWICE = pa.table({"ts": pa.array([NOON] * 6, pa.timestamp("us", "UTC")), "k": ["zz1", "c", "zz2", "d", "zz2", "d"]})
+
+
+def test_a_file_whose_dictionary_has_a_text_twice_is_left_to_spark(tmp_path):
+    """Arrow leaves the second out of the dictionary, and the places of those after it as they are."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(TWICE, path, compression="none", write_statistics=False, store_schema=False)
+    path.write_bytes(replace_once(path.read_bytes(), b"zz2", b"zz1"))
+    assert "cannot be read by a worker" in reason(path, kinds={"k": "string"}, coded=("k",))
+    path.write_bytes(replace_once(path.read_bytes(), b"parquet-cpp", b"unheard-of!"))
+    found = read(rows_of(path, {"k": "string"}, ("k",)))
+    assert found["k"].to_pylist() == ["zz1", "c", "zz1", "d", "zz1", "d"], "of others texts are read whole"
+
+
+def replace_once(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Bytes with others in place of some that are there once."""
+    assert data.count(old) == 1 and len(old) == len(new)
+    return data.replace(old, new)
+
+
+def write_sums(path, size=512) -> None:
+    """The checksums of a file, as Spark leaves them."""
+    data = path.read_bytes()
+    sums = [crc32(data[i : i + size]).to_bytes(4, "big") for i in range(0, len(data), size)]
+    (path.parent / f".{path.name}.crc").write_bytes(b"crc\0" + size.to_bytes(4, "big") + b"".join(sums))
+
+
+def test_checksums_of_what_is_read_must_hold(tmp_path):
+    """Spark raises an error, or has a setting for such files."""
+    path, count = tmp_path / "a.parquet", 2000
+    pq.write_table(pa.table({"ts": pa.array([NOON] * count, pa.timestamp("us", "UTC")), "n": range(count)}), path,
+                   compression="none", use_dictionary=False, row_group_size=500)
+    write_sums(path)
+    kinds = {"n": "bigint"}
+    assert read(rows_of(path, kinds))["n"].to_pylist() == list(range(count))
+    data = bytearray(path.read_bytes())
+    data[data.index((700).to_bytes(8, "little"))] ^= 1  # in the second row group
+    path.write_bytes(data)
+    for groups in (None, (1,), (0, 1)):
+        assert reason(path, kinds=kinds, groups=groups) == f"{path} is not what its checksums say"
+    assert read(rows_of(path, kinds, groups=(0, 3))).num_rows == 1000
+    write_sums(path)
+    with path.open("ab") as file:
+        file.write(path.read_bytes())  # another file in its place
+    assert reason(path, kinds=kinds) == f"{path} has checksums that are not its own"

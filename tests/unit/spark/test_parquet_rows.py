@@ -11,7 +11,7 @@ import pytest
 from weft.spark.statistics.parquet_rows import MOST_FOOTERS, count_parquet_keys
 
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
-SETS = (("k",), ("n",), ("k", "n"), (), ("`odd name`",))
+SETS = (("k",), ("n",), ("k", "n"), (), ("`odd name`",), ("ts",), ("k", "ts"))
 
 
 def rows(first, count, every):

@@ -16,12 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from weft.final.cut.groupings import give_up
+from weft.final.cut.checksums import require_checksums
 from weft.final.cut.rows import RowCutter
 from weft.final.old_times import require_modern
 from weft.final.project import NeedsSpark
 
-BATCH_ROWS = 1 << 20  # of a row group that are read at a time
+BATCH_ROWS, TEXT_ROWS = 1 << 20, 1 << 14  # of a row group that are read at a time, and of one with whole texts
+# Who surely puts no text twice into a dictionary: of one that is there twice Arrow would confuse those after it.
+DISTINCT_WRITERS = ("parquet-mr", "parquet-cpp", "parquet-rs", "DuckDB", "Polars")
+TAIL = 8  # bytes behind a footer: its size, and a mark
 UTC, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 # Spark's types of which it reads just what Arrow does, as a worker has them.
 ARROW = {"boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
@@ -77,11 +80,16 @@ class ParquetRows:
         wanted = (*self.columns, self.time)
         if os.path.getsize(part.path) != part.size:
             raise NeedsSpark(f"{part.path} has changed")
-        coded = [column.name for column in wanted if column.coded]
-        with pq.ParquetFile(part.path, read_dictionary=coded, coerce_int96_timestamp_unit="us") as file:
+        footer = pq.read_metadata(part.path)
+        distinct = (footer.created_by or "").startswith(DISTINCT_WRITERS)
+        coded = [column.name for column in wanted if column.coded and distinct]
+        with pq.ParquetFile(part.path, metadata=footer, read_dictionary=coded,
+                            coerce_int96_timestamp_unit="us") as file:
             require_alike(part.path, file, wanted)
+            require_checksums(part.path, parts_read(footer, part))
             names = list(dict.fromkeys(column.name for column in wanted))
-            for batch in file.iter_batches(BATCH_ROWS, part.groups, names, use_threads=False):
+            whole = any(column.kind in ("string", "binary") and column.name not in coded for column in wanted)
+            for batch in file.iter_batches(TEXT_ROWS if whole else BATCH_ROWS, part.groups, names, use_threads=False):
                 yield self.fit(batch)
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -102,10 +110,23 @@ class ReadingCutter:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The slices of the tasks' rows."""
         for task in (number for batch in batches for number in batch.column(0).to_pylist()):
-            try:
-                yield from self.cutter(self.rows.read(task))
-            except NeedsSpark as reason:
-                yield give_up(str(reason))
+            yield from self.cutter(self.rows.read(task))
+
+
+def parts_read(footer: pq.FileMetaData, part: FilePart) -> list[tuple[int, int]]:
+    """What is read of a file, from where to where: some of its row groups and the footer, or all of it."""
+    if part.groups is None:
+        return [(0, part.size)]
+    groups = [group_bytes(footer.row_group(number)) for number in part.groups]
+    return [*groups, (part.size - footer.serialized_size - TAIL, part.size)]
+
+
+def group_bytes(group: pq.RowGroupMetaData) -> tuple[int, int]:
+    """Where a row group begins, and where it ends."""
+    columns = [group.column(i) for i in range(group.num_columns)]
+    begins = [min(place for place in (column.dictionary_page_offset, column.data_page_offset) if place is not None)
+              for column in columns]
+    return min(begins), max(begin + column.total_compressed_size for begin, column in zip(begins, columns, strict=True))
 
 
 def require_alike(path: str, file: pq.ParquetFile, columns: Sequence[FileColumn]) -> None:
@@ -142,6 +163,7 @@ def kind_of(column: pq.ColumnSchema) -> str | None:
 def fit_column(column: pa.Array, told: FileColumn) -> pa.Array:
     """A column in the type that workers know; moments before 1900 are Spark's to read."""
     if isinstance(column, pa.DictionaryArray) and told.coded and is_distinct(column.dictionary):
+        column.validate(full=True)
         return column
     wanted = arrow_type(told.kind)
     if column.type != wanted:

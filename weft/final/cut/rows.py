@@ -75,17 +75,27 @@ class RowCutter:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a bucket, a grouping, and the slices that have both as bytes."""
         reuse_memory()
-        for held in hold_batches(batches, MOST_BYTES):
-            table = pa.Table.from_batches(held).combine_chunks()
-            try:
-                rows = HeldRows(table, self.computed.of(table))
-            except NeedsSpark as reason:
-                yield give_up(str(reason))
-                return
-            for cut in self.cuts:
-                slices = cut_slices(rows, cut)
-                if slices is not None:
-                    yield from (pack_slices(slices, cut.form, each) for each in cut.groupings)
+        try:
+            for held in hold_batches(batches, MOST_BYTES):
+                yield from self.cut(in_one_piece(held))
+        except (NeedsSpark, pa.ArrowException) as reason:
+            yield give_up(str(reason))
+
+    def cut(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The slices of some rows; raises NeedsSpark, or what Arrow does, where only Spark can make them."""
+        rows = HeldRows(table, self.computed.of(table))
+        for cut in self.cuts:
+            slices = cut_slices(rows, cut)
+            if slices is not None:
+                yield from (pack_slices(slices, cut.form, each) for each in cut.groupings)
+
+
+def in_one_piece(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """The rows of batches, each column in one array; raises NeedsSpark where texts are too long for that."""
+    table = pa.Table.from_batches(batches).combine_chunks()
+    if any(column.num_chunks > 1 for column in table.columns):
+        raise NeedsSpark("texts are too long for one array")
+    return table
 
 
 @dataclass

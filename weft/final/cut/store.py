@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from weft.final.batches import hold_batches
 from weft.final.cut.groupings import NONE, select_slices
-from weft.final.cut.rows import MOST_BYTES, ComputedColumns, HeldRows, RowCut, cut_slices
+from weft.final.cut.rows import MOST_BYTES, ComputedColumns, HeldRows, RowCut, cut_slices, in_one_piece
 from weft.final.memory import reuse_memory
 from weft.final.project import NeedsSpark
 from weft.final.state.form import SliceForm, merge_equal_starts
@@ -79,7 +79,7 @@ class StoreCutter:
         reuse_memory()
         try:
             counts = self.write(batches)
-        except (NeedsSpark, pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        except (NeedsSpark, pa.ArrowException) as reason:
             yield pa.record_batch([[NONE], [0], [str(reason)]], schema=STORED)
             return
         yield pa.record_batch([list(counts), list(counts.values()), [None] * len(counts)], schema=STORED)
@@ -90,7 +90,7 @@ class StoreCutter:
         with ExitStack() as open_files:
             writers = {number: open_files.enter_context(file.open()) for number, file in self.files.items()}
             for held in hold_batches(batches, MOST_BYTES):
-                table = pa.Table.from_batches(held).combine_chunks()
+                table = in_one_piece(held)
                 rows = HeldRows(table, self.computed.of(table))
                 for number, slices in self.slices_of(rows):
                     writers[number].write_table(slices, self.files[number].group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 
 from weft.aggregates.alike import equal
 from weft.model.query import Query
-from weft.spark.batch.run import Results
 
 SHOWN = 5
 # Double sums in another order differ in their last digits: relative to the value, and to the column's largest.
@@ -56,7 +55,7 @@ class Verification:
         return "\n".join(lines + [f"  {d}" for r in self.results for d in r.differences])
 
 
-def verify(results: Results, queries: Sequence[Query], native: Callable[[Query], DataFrame],
+def verify(results: Mapping[str, DataFrame], queries: Sequence[Query], native: Callable[[Query], DataFrame],
            progress: Callable[[int, int, str], None]) -> Verification:
     """Compare each query's rows with Spark's own."""
     compared = []

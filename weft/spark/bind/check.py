@@ -20,6 +20,7 @@ from pyspark.errors import (
 )
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from weft.aggregates import AGGREGATES, Aggregate, Argument, BadArgument, Lowered, UnsupportedType, find
 from weft.aggregates.component import GUARD
@@ -31,6 +32,7 @@ from weft.errors import CheckError, Place, RefusedError
 from weft.model.query import WINDOW, Call, Output, Query
 from weft.model.statistics import Statistics
 from weft.model.workload import BoundQuery
+from weft.spark.bind.char_columns import used_char_key
 from weft.spark.bind.functions import Functions, check_extension
 from weft.spark.bind.known_types import KnownTypes, Names, row_parts
 from weft.spark.session.settings import Settings
@@ -147,6 +149,7 @@ class Checker:
         named = tuple(Output(o.sql, o.name or name, kind) for o, (name, kind) in pairs)
         types = self._types_of(query)
         refuse_collations(query, types)
+        refuse_char_keys(query, self._frames[query.source].schema)
         bound = BoundQuery(
             replace(query, outputs=named),
             types[query.time],
@@ -325,6 +328,17 @@ def refuse_collations(query: Query, types: dict[str, str]) -> None:
                 place=find_place(query.text, *re.findall(r"\w+", key)[-1:]),
                 hint=f"Group by collate({key}, 'UTF8_BINARY') if bytes may decide.",
             )
+
+
+def refuse_char_keys(query: Query, schema: StructType) -> None:
+    """Refuse to compare a key that Spark pads, or to compute with it."""
+    if key := used_char_key(query, schema):
+        raise RefusedError(
+            query.name,
+            f"{key} is of type CHAR(n), and what is made of such a key after grouping does not run in Weft yet.",
+            place=find_place(query.text, *re.findall(r"\w+", key)[-1:]),
+            hint=f"Group by rtrim({key}) and use that, or put a condition on {key} into WHERE.",
+        )
 
 
 def find_place(text: str, *words: str) -> Place | None:

@@ -14,7 +14,8 @@ from weft.aggregates.component import Component
 from weft.final.fold.partition import columns_read, fold_partition
 from weft.final.prompt import Prompt
 from weft.model.stages import FinalStage, PartialStage
-from weft.spark.stages.partial import SLICE, partition_by_key
+from weft.spark.stages.partial import SLICE
+from weft.spark.stages.partitions import repartition_evenly
 from weft.stages.build import value_column
 
 
@@ -30,7 +31,7 @@ def send_slices(slices: DataFrame, stage: PartialStage, final: FinalStage) -> Da
     """The slices as workers take them: keys, start, marks and the columns that are read; a key lies in one place."""
     read = (F.col(stage.place[column]).alias(f"c{i}") for i, column in enumerate(columns_read(final)))
     sent = slices.select(*stage.key_names, SLICE, *stage.mark_names[: final.marks], *read)
-    return partition_by_key(sent, stage.key_names)
+    return repartition_evenly(sent, *stage.key_names) if stage.key_names else sent.repartition(1)
 
 
 def answer_schema(slices: StructType, stage: PartialStage, final: FinalStage,

@@ -150,8 +150,3 @@ def place_on_scale(rows: DataFrame, scale: Scale, number: int) -> DataFrame:
     beside = "0" if scale.equalities else f"2 * least({at}, {len(scale.numbers)}) + 1"
     found = f"IF({value} IS NULL, 0, IF({here}, 2 * {at} + 2, {beside}))"
     return rows.withColumn(at, F.expr(f"CAST({found} AS BIGINT)"))
-
-
-def partition_by_key(slices: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """All slices of a key in one partition, as the final stage takes them."""
-    return slices.repartition(*keys) if keys else slices.repartition(1)

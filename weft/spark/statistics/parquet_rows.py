@@ -28,7 +28,7 @@ def count_parquet_keys(paths: Sequence[str], time: str, key_sets: Sequence[tuple
         table = read_first(paths, list(dict.fromkeys(columns.values())), rows)
         span = time_span(table[columns[time]])
         rate = rows_per_microsecond(paths, columns[time])
-        codes = {key: code_values(table[column]) for key, column in columns.items() if key != time}
+        codes = {key: code_values(table[columns[key]]) for key in {key for keys in key_sets for key in keys}}
     except (OSError, KeyError, pa.ArrowException):
         return None
     if span is None:

@@ -176,7 +176,7 @@ def nest_scan(scan: Scan) -> dict[str, Any]:
     pins = {"pins": vars(scan.pins), "ghosts": [bound.query.name for bound in scan.ghosts]} if scan.pins else {}
     return {"trees": [[b.query.name for b in tree.queries] for tree in scan.trees], "union": list(scan.union),
             "derived": [nest_scan(child) for child in scan.derived], "slicer": scan.slicer, "sharing": scan.sharing,
-            **pins}
+            "cut_by": scan.cut_by, **pins}
 
 
 def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Scan:
@@ -186,7 +186,7 @@ def unnest_scan(page: Mapping[str, Any], found: Mapping[str, BoundQuery]) -> Sca
                 tuple(unnest_scan(child, found) for child in page["derived"]), tuple(page["union"]),
                 page.get("slicer", "pairs"), tuple(found[name] for name in page.get("ghosts", ())),
                 pins and ScanPins(pins["key"], tuple(pins["predicates"]), tuple(pins["columns"])),
-                page.get("sharing", ""))
+                page.get("sharing", ""), page.get("cut_by", ""))
 
 
 def load_history(found: Mapping[str, Any]) -> GroupingHistory:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
 from weft.final.outputs.partition import WorkerProjection
 from weft.final.outputs.trigger import TriggerOutputs
@@ -86,8 +85,9 @@ def answer_stage(scan: StageGraph, id: str) -> AnswerStage:
 
 def read_report(batch: DataFrame) -> TriggerReport:
     """Let the workers of a trigger do their work, all of it, and hear what they have to say."""
-    told = F.when(F.col(PART).isin(DEAD_PART, FILE_PART), F.col(ANSWERS)).cast("string").alias("told")
-    return to_report(batch.where(F.col(ANSWERS).isNotNull() & (F.col(PART) != COUNT_PART)).select(PART, told).collect())
+    told = f"IF({PART} IN ('{DEAD_PART}', '{FILE_PART}'), CAST({ANSWERS} AS STRING), NULL) AS told"
+    said = batch.where(f"{ANSWERS} IS NOT NULL AND {PART} <> '{COUNT_PART}'")  # texts: a column at a time takes longer
+    return to_report(said.selectExpr(PART, told).collect())
 
 
 def to_report(rows: Sequence[Row]) -> TriggerReport:

@@ -39,12 +39,15 @@ from weft.spark.stream.worker_plans import WorkerPlans
 
 END = "__weft_slice_end"
 CUT = f"{BUCKET} int, {END} bigint, {SLICES} binary"
-# So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess.
+# So many columns rows may bring; each is sent, and at some number Spark aggregates faster. Where that is, is a guess
+# where nobody measured the source (`choose_cuts`).
 MOST_LIFTED = 24
 
 
 def is_cut_in_workers(stage: PartialStage) -> bool:
     """Whether workers can make the slices of a stream, and shall."""
+    if stage.cut_by:
+        return stage.cut_by == "workers"
     lifts = {column.lift.sql for column in stage.columns if column.lift}
     return has_lifts(stage) and len(lifts) <= MOST_LIFTED
 

@@ -25,6 +25,7 @@ from weft.model.stages import PartialStage
 from weft.spark.session.connect import prepare_callback
 from weft.spark.session.session import temporary_settings
 from weft.spark.session.workers import require_workers
+from weft.spark.stages.partitions import PARTITIONS, shuffle_partitions
 from weft.spark.stream.backfill import read_backfilled, remove_histories
 from weft.spark.stream.checkpoint import Checkpoint, Identity, write_checkpoint
 from weft.spark.stream.checkpoint_files import checkpoint_file_settings
@@ -38,7 +39,6 @@ from weft.spark.stream.scan_plans import Deliveries, Delivery, FixedDelivery, Sc
 from weft.spark.stream.sinks import DeadLetterSink, StreamSink, make_stream_sink
 from weft.spark.stream.surroundings import find_environment
 
-PARTITIONS = "spark.sql.shuffle.partitions"
 SCAN = "scan-"
 NOTHING: Mapping[str, Flow] = MappingProxyType({})
 # How many seconds a scan may take to start its Python processes before the next scan does.
@@ -65,11 +65,6 @@ class StreamOptions:
     def letters(self) -> str:
         """Where rows go that cannot be used."""
         return absolute(self.dead_letters or f"{self.checkpoint.rstrip('/')}/dead_letters")
-
-
-def shuffle_partitions(spark: SparkSession) -> int:
-    """How many partitions, and buckets of keys, a new stream has."""
-    return int(str(spark.conf.get(PARTITIONS)))
 
 
 def make_page(spark: SparkSession, page: Checkpoint | None, plan: SharedPlan, stages: StageGraph,

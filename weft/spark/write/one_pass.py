@@ -29,6 +29,7 @@ from weft.model.stages import DeriveStage, PartialStage
 from weft.model.statistics import Statistics
 from weft.spark.stages.bucket_ids import spread_bucket_ids
 from weft.spark.stages.partial import SLICE
+from weft.spark.stages.partitions import repartition_evenly, shuffle_partitions
 from weft.spark.stages.row_lifts import has_lifts, slice_form
 from weft.spark.statistics.observe import count_names, sizes_of
 from weft.spark.write.parquet_source import ReadRows, read_rows
@@ -36,7 +37,6 @@ from weft.spark.write.sent_rows import RowsPlan, SentRows, plan_rows, send_rows
 from weft.spark.write.worker_jobs import WorkerJob
 
 REPORTS = "job int, grouping int, query string, file string, rows bigint, reason string, sizes string"
-PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class OnePass:
                  targets: Mapping[int, FileFormat | None]) -> list[Row]:
         """What the partitions say of rows that are cut."""
         spark = self.access.rows(self.scans[0].root.source).sparkSession
-        buckets = spread_bucket_ids(len(groupings), int(str(spark.conf.get(PARTITIONS))))
+        buckets = spread_bucket_ids(len(groupings), shuffle_partitions(spark))
         cutter = RowCutter(tuple(self._cuts(rows, buckets)), rows.computed)
         outputs = [self._outputs(number, each, targets) for number, each in enumerate(groupings)]
-        packed = rows.cut(cutter).repartition(BUCKET)
+        packed = repartition_evenly(rows.cut(cutter), BUCKET)
         return packed.mapInArrow(Prompt(partial(project_groupings, outputs)), REPORTS).collect()
 
     def _cuts(self, sent: ReadRows | SentRows, buckets: Sequence[tuple[int, ...]]) -> list[RowCut]:

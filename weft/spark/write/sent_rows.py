@@ -16,6 +16,7 @@ from weft.final.project.tree import Node, walk
 from weft.final.prompt import Prompt
 from weft.model.marks import Marking
 from weft.model.stages import PartialStage
+from weft.spark.bind.char_columns import is_char
 from weft.spark.stages.partial import MARK, add_marks, any_of, to_micros
 from weft.spark.stages.row_lifts import ONE, normalize_key
 from weft.stages.project.answers import require_value
@@ -136,8 +137,9 @@ class WorkerExpressions:
 
     def __init__(self, source: StructType, head: PartialStage, ansi: bool):
         fields = {field.name.lower(): field for field in source.fields}
-        # Names that differ in case only are left to Spark.
-        self.fields = fields if len(fields) == len(source.fields) else {}
+        # Names that differ in case only are left to Spark, and what it pads.
+        self.fields = {name: field for name, field in fields.items()
+                       if len(fields) == len(source.fields) and not is_char(field)}
         self.aliases = {name: f"b{i}" for i, name in enumerate(self.fields)}
         self.columns: dict[str, Node] = {name: Value(field.dataType.simpleString(), self.aliases[name])
                                          for name, field in self.fields.items()}
