@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from weft import CheckError, Loom, QueryError, RefusedError, SourceError, WeftError
 from weft.errors import RunError
 from weft.loom import batch
+from weft.spark.session.session import temporary_settings
 
 MINUTE = dt.timedelta(minutes=1)
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
@@ -244,6 +245,18 @@ def test_verify_finds_a_wrong_answer(loom, monkeypatch, outputs, is_written):
     monkeypatch.setattr(batch, "read_back", read_wrong)
     verification = loom.verify()
     assert not verification.ok and "Spark's own" in verification.results[0].differences[0]
+
+
+def test_verify_writes_times_and_names_that_a_run_could_not(spark, tmp_path):
+    """Milliseconds would lose digits of times, and a folder cannot have so long a name."""
+    spark.range(9).selectExpr("timestamp_micros(1700000000000000 + id * 1001) AS ts", "id").write.parquet(
+        str(tmp_path / "rows"))
+    with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}), Loom(spark) as loom:
+        loom.source("t", str(tmp_path / "rows"), time="ts", format="parquet")
+        for name in ("q", "q" * 300):
+            loom.query(name, "SELECT window.end AS at, max(ts) AS latest FROM t GROUP BY window(ts, '1 minute')")
+        assert loom.verify().ok
+        assert spark.conf.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MILLIS"
 
 
 BY_SYMBOL = "SELECT symbol, {} FROM {} GROUP BY symbol, window({}, '1 minute')"

@@ -109,6 +109,7 @@ def test_files_of_sparks_own_writers(spark, tmp_path, setting):
 @pytest.mark.parametrize("setting", [
     {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"},
     {"spark.sql.parquet.int96TimestampConversion": "true"}, {"spark.sql.parquet.fieldId.read.enabled": "true"},
+    {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.parquet.int96AsTimestamp": "false"},
 ])
 def test_files_that_spark_reads_in_its_own_way(spark, tmp_path, setting):
     with temporary_settings(spark, setting):
@@ -250,6 +251,20 @@ def test_a_pattern_that_names_a_file_twice(spark, tmp_path):
     write_table(tmp_path / "a", ts=TIMES, n=pa.array(range(40)))
     with loom_over(spark, f"{tmp_path}/{{a/*,*/0.parquet}}", SUMS) as loom:
         assert not any(is_read(loom))
+        require_native(loom, tmp_path / "out")
+
+
+def test_files_that_spark_lists_and_does_not_read(spark, tmp_path):
+    """Names of summaries, whatever is in them, and files without a byte."""
+    for name, first in (("0", 0), ("_metadata_old", 100), ("_common_metadata", 200)):
+        write_table(tmp_path / name, ts=TIMES, n=pa.array(range(first, first + 40)))
+    for name in ("_metadata_old", "_common_metadata"):
+        (tmp_path / name / "0.parquet").rename(tmp_path / "0" / f"{name}.parquet")
+    (tmp_path / "0" / "empty.parquet").touch()
+    with loom_over(spark, tmp_path / "0", SUMS, schema="ts timestamp, n bigint") as loom:
+        assert is_read(loom) == [True] and len(loom._context.sources.whole_parquet("t")) > 1
+        [found] = passes_of(loom)
+        assert [Path(part.path).name for task in found.read.rows.tasks for part in task] == ["0.parquet"]
         require_native(loom, tmp_path / "out")
 
 

@@ -93,7 +93,8 @@ def validate_rows(rows: DataFrame, wrong: Mapping[str, str]) -> DataFrame:
     """All rows, those that have a fault with LETTER, their JSON text, and nothing else in them."""
     found = rows.select("*", fault_reason(wrong).alias(REASON))
     marked = found.select("*", F.when(F.col(REASON).isNotNull(), dead_letter(rows, F.col(REASON))).alias(LETTER))
-    own = [F.when(F.col(REASON).isNull(), F.col(quoted(name))).alias(name) for name in rows.columns if name != CORRUPT]
+    own = [F.when(F.col(REASON).isNull(), F.col(quoted(field.name))).alias(field.name, metadata=field.metadata)
+           for field in rows.schema.fields if field.name != CORRUPT]  # Spark pads texts whose metadata say so
     return marked.select(*own, LETTER)
 
 

@@ -28,10 +28,11 @@ from weft.spark.incremental.run import SliceReader
 from weft.spark.incremental.snapshot import snapshot_of
 from weft.spark.refresh.run import refresh_results
 from weft.spark.session.jobs import run_jobs
+from weft.spark.session.session import temporary_settings
 from weft.spark.session.workers import is_local, require_workers
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write.answers import Progress, report_nothing
-from weft.spark.write.guard import guard_changes, guard_run, list_inputs, require_outputs
+from weft.spark.write.guard import guard_changes, guard_run, list_inputs, require_names, require_outputs
 from weft.spark.write.one_pass import RowAccess
 from weft.spark.write.write import translate_errors, write_results
 
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from weft.loom.plan import Plan
+
+# Settings by which Parquet files hold any time as it is.
+EXACT_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+               "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED"}
 
 
 def prepare_run(context: Context, workload: Workload,
@@ -145,10 +150,11 @@ def verify_prepared(plan: Plan, progress: Progress | None) -> Verification:
 
 
 def can_write(spark: SparkSession, sink: AnswerSink, query: Query) -> bool:
-    """Whether a sink can hold the rows of a query."""
+    """Whether a sink can hold the rows of a query, under its name."""
     try:
         require_outputs(spark, sink.facts, [query])
-    except RefusedError:
+        require_names([query.name])
+    except (RefusedError, RunError):
         return False
     return True
 
@@ -156,7 +162,8 @@ def can_write(spark: SparkSession, sink: AnswerSink, query: Query) -> bool:
 def run_to_compare(context: Context, stages: StageGraph, sink: AnswerSink, tell: Progress) -> None:
     """Write the rows of stages as a run does; the store hears nothing of it."""
     access = RowAccess(context.rows, context.sources.whole_parquet, context.known_rows)
-    write_results(context.spark, stages, build_parts(stages, context.slices), sink, tell, access)
+    with temporary_settings(context.spark, EXACT_TIMES):
+        write_results(context.spark, stages, build_parts(stages, context.slices), sink, tell, access)
 
 
 def read_back(spark: SparkSession, sink: FolderSink, name: str, lazy: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from weft.sql import SourceSchema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Options of Parquet files that only say which of them are read.
+# Options of Parquet files that only say which of them, and which of their columns, a source has.
 LISTING = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter", "mergeschema")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 

@@ -11,9 +11,12 @@ LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
     (exp.Not,),
     (exp.Is, exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike),
     (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE),
+    (exp.BitwiseOr,),
+    (exp.BitwiseXor,),
+    (exp.BitwiseAnd,),
     (exp.Add, exp.Sub),
     (exp.Mul, exp.Div, exp.Mod),
-    (exp.Neg,),
+    (exp.Neg, exp.BitwiseNot),
 )
 PREDICATE = 3
 
@@ -33,7 +36,7 @@ def as_spark_groups(node: exp.Expr) -> bool:
     own = level(node)
     if own == len(LEVELS):
         return True
-    if isinstance(node, exp.Not | exp.Neg):
+    if isinstance(node, exp.Not | exp.Neg | exp.BitwiseNot):
         return level(node.this) >= own
     first, rest = node.this, [part for key, part in node.args.items() if key != "this" and isinstance(part, exp.Expr)]
     tight = own + 1 if own == PREDICATE else own

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from weft.final.cut.groupings import NONE
 from weft.final.cut.parquet import TEXT_ROWS, FileColumn, FilePart, ParquetRows, ReadingCutter, fit_column
-from weft.final.cut.rows import ComputedColumns, RowCutter
+from weft.final.cut.rows import ComputedColumns, RowCutter, in_one_piece
 from weft.final.project import NeedsSpark
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -123,6 +123,27 @@ def test_files_that_change_or_break_are_left_to_spark(tmp_path):
     gone = ParquetRows(((FilePart(str(path), 7),),), (), FileColumn("ts", "t0", "timestamp"), "t0")
     with pytest.raises(NeedsSpark, match="cannot be read by a worker"):
         read(gone)
+
+
+def test_damage_that_reading_stumbles_over_is_left_to_spark(tmp_path, monkeypatch):
+    """Whatever kind of error it ends in: here places beyond the checksums, and a file cut short in the meantime."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    sums = [crc32(path.read_bytes()[at : at + 512]).to_bytes(4, "big") for at in range(0, path.stat().st_size, 512)]
+    (tmp_path / ".a.parquet.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + b"".join(sums))
+    monkeypatch.setattr("weft.final.cut.parquet.parts_read", lambda *_: [(0, 10**6)])
+    assert "cannot be read by a worker" in reason(path)
+    monkeypatch.setattr("weft.final.cut.parquet.require_alike", lambda *_: path.write_bytes(b""))
+    (tmp_path / ".a.parquet.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big"))
+    assert "cannot be read by a worker" in reason(path)
+
+
+def test_files_with_and_without_dictionaries_are_read_together():
+    """Only those of some writers come with them."""
+    coded = pa.record_batch([pa.array(["a", None, "b"]).dictionary_encode(), pa.array([1, 2, 3])], names=["k", "n"])
+    plain = pa.record_batch([pa.array(["b", "c", None]), pa.array([4, 5, 6])], names=["k", "n"])
+    assert isinstance(in_one_piece([coded, coded])["k"].chunk(0), pa.DictionaryArray)
+    assert in_one_piece([coded, plain]).to_pydict() == {"k": ["a", None, "b", "b", "c", None], "n": [1, 2, 3, 4, 5, 6]}
 
 
 @pytest.mark.parametrize("mark", ["org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96"])

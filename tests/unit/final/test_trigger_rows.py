@@ -89,7 +89,8 @@ def overflowing(tmp_path) -> tuple[Bucket, TriggerOutputs]:
 def test_what_only_spark_can_project_is_sent_as_arrays_and_no_file_of_it_is_named(tmp_path):
     bucket, outputs = overflowing(tmp_path)
     (part,) = bucket.node.parts
-    assert make_rows(part.final, outputs.projections[0], outputs.format, bucket.columns(part), bucket.folding) is None
+    assert make_rows(part.final, outputs.projections[0], outputs.format, bucket.columns(part),
+                     bucket.folding(part)) is None
     found = [batch for _, batch in answer_parts(bucket, outputs)]
     assert found and all(isinstance(batch, pa.RecordBatch) for batch in found)
     assert found == [batch for _, batch in bucket.answers()]

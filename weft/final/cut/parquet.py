@@ -24,6 +24,8 @@ from weft.final.project import NeedsSpark
 BATCH_ROWS, TEXT_ROWS = 1 << 20, 1 << 14  # of a row group that are read at a time, and of one with whole texts
 # Who surely puts no text twice into a dictionary: of one that is there twice Arrow would confuse those after it.
 DISTINCT_WRITERS = ("parquet-mr", "parquet-cpp", "parquet-rs", "DuckDB", "Polars")
+# What is raised where a file is gone, damaged or something else than Parquet.
+UNREADABLE = (OSError, ValueError, LookupError, pa.ArrowException)
 TAIL = 8  # bytes behind a footer: its size, and a mark
 UTC, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 # Spark's types of which it reads just what Arrow does, as a worker has them.
@@ -72,7 +74,7 @@ class ParquetRows:
         for part in self.tasks[task]:
             try:
                 yield from self.read_part(part)
-            except (OSError, pa.ArrowException) as error:
+            except UNREADABLE as error:
                 raise NeedsSpark(f"{part.path} cannot be read by a worker: {error}") from error
 
     def read_part(self, part: FilePart) -> Iterator[pa.RecordBatch]:

@@ -90,9 +90,16 @@ class RowCutter:
                 yield from (pack_slices(slices, cut.form, each) for each in cut.groupings)
 
 
+def with_whole_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch without dictionaries, since only some files have them."""
+    arrays = [array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array for array in batch.columns]
+    return pa.record_batch(arrays, names=batch.schema.names)
+
+
 def in_one_piece(batches: Sequence[pa.RecordBatch]) -> pa.Table:
     """The rows of batches, each column in one array; raises NeedsSpark where texts are too long for that."""
-    table = pa.Table.from_batches(batches).combine_chunks()
+    alike = batches if len({batch.schema for batch in batches}) == 1 else [with_whole_texts(each) for each in batches]
+    table = pa.Table.from_batches(alike).combine_chunks()
     if any(column.num_chunks > 1 for column in table.columns):
         raise NeedsSpark("texts are too long for one array")
     return table

@@ -72,17 +72,36 @@ def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane 
     its kind; as `fold`, and lanes likewise."""
     if len(slices.start) == 0:
         return
-    numbered = Slices(np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1])), slices.start, slices.rows)
-    places = Places.of(numbered, max(w.range for w in windows) + 1)
-    counted = np.append(0, np.cumsum(slices.rows))
+    numbered = number_slices(slices)
+    for asked, chosen in window_classes(windows, algorithms):
+        yield from fold_asked(numbered, windows, asked, list(zip(lanes, chosen, strict=True)), span,
+                              first or [None] * len(windows))
+
+
+def number_slices(slices: Slices) -> Slices:
+    """The slices with keys numbered from 0 on, without gaps."""
+    return Slices(np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1])), slices.start, slices.rows)
+
+
+def window_classes(windows: Sequence[Window], algorithms: Sequence[Sequence[Algorithm | None]]
+                   ) -> Iterator[tuple[list[int], Sequence[Algorithm | None]]]:
+    """The windows that end at the same moments and begin at the same distances from these, shortest first, with the
+    algorithms of their lanes."""
     for grid, chosen in zip(grids(windows), algorithms, strict=True):
         for rest in sorted({reach.rest for reach in grid.reaches}):
-            asked = [reach.window for reach in grid.reaches if reach.rest == rest]
-            steps = find_steps(numbered, windows[asked[-1]], span)
-            few = max(MOST // len(asked), 1)
-            for low in range(0, len(steps.end), few):
-                yield from fold_span(steps.cut(low, low + few), asked, windows, places, counted,
-                                     list(zip(lanes, chosen, strict=True)), first or [None] * len(windows))
+            yield [reach.window for reach in grid.reaches if reach.rest == rest], chosen
+
+
+def fold_asked(slices: Slices, windows: Sequence[Window], asked: Sequence[int],
+               folded: Sequence[tuple[Lane | BagLane, Algorithm | None]], span: Span,
+               first: Sequence[int | None]) -> Iterator[WindowAnswers]:
+    """The answers of windows of a class, of slices whose keys are numbered."""
+    places = Places.of(slices, max(w.range for w in windows) + 1)
+    counted = np.append(0, np.cumsum(slices.rows))
+    steps = find_steps(slices, windows[asked[-1]], span)
+    few = max(MOST // len(asked), 1)
+    for low in range(0, len(steps.end), few):
+        yield from fold_span(steps.cut(low, low + few), asked, windows, places, counted, folded, first)
 
 
 def find_steps(slices: Slices, window: Window, span: Span) -> Steps:
@@ -168,7 +187,7 @@ def split_steps(lanes: Sequence[Lane | BagLane], low: np.ndarray, high: np.ndarr
     return np.split(every, np.flatnonzero(np.diff(held // SENT)) + 1)
 
 
-def lay_out_steps(window: Window, number: int, steps: Steps, there: np.ndarray, rows: np.ndarray,
+def lay_out_steps(window: Window, number: int, steps: Steps, there: np.ndarray | slice, rows: np.ndarray,
                   lanes: tuple[Decoded, ...]) -> WindowAnswers:
     """Answers cut into rows: one per key, or one per key and set of marks."""
     key, start, row = steps.key[there], steps.end[there] - window.range, steps.row[there]

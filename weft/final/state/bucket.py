@@ -13,6 +13,7 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 
+from weft.final.fold.middle import fold_latest
 from weft.final.fold.partition import Folding, fold_columns
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.final.state.form import SliceForm, merge_all
@@ -102,12 +103,12 @@ class Bucket:
     def fold(self, part: BucketPart) -> Iterator[pa.RecordBatch]:
         """The answers of a part as arrays."""
         if self.slices:
-            yield from fold_columns(part.final, self.columns(part), self.folding)
+            yield from fold_columns(part.final, self.columns(part), self.folding(part))
 
-    @property
-    def folding(self) -> Folding:
-        """What folds the windows that end now."""
-        return partial(fold_ragged, span=Span(None if self.kept is None else self.kept.until, self.until))
+    def folding(self, part: BucketPart) -> Folding:
+        """What folds the windows of a part that end now; where users name an algorithm, nothing but that."""
+        span = Span(None if self.kept is None else self.kept.until, self.until)
+        return partial(fold_ragged if part.final.forced else fold_latest, span=span)
 
     def columns(self, part: BucketPart) -> list[pa.Array]:
         """The columns that a part reads of the slices."""

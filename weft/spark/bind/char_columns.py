@@ -30,7 +30,9 @@ def used_char_key(query: Query, schema: StructType) -> str | None:
 
 def column_of(key: str) -> str:
     """The column that a key is, or is a field of."""
-    return re.split(r"[.\[]", key.replace("`", ""))[0].strip().lower()
+    quoted = re.match(r"`((?:[^`]|``)*)`", key)
+    name = quoted[1].replace("``", "`") if quoted else re.split(r"[.\[]", key)[0].strip()
+    return name.lower()
 
 
 def uses(text: str, key: str) -> bool:

@@ -47,7 +47,7 @@ MOST_LIFTED = 24
 def is_cut_in_workers(stage: PartialStage) -> bool:
     """Whether workers can make the slices of a stream, and shall."""
     if stage.cut_by:
-        return stage.cut_by == "workers"
+        return stage.cut_by == "workers" and has_lifts(stage)
     lifts = {column.lift.sql for column in stage.columns if column.lift}
     return has_lifts(stage) and len(lifts) <= MOST_LIFTED
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.cost.shedding.triggers import TriggerLoad, measure_triggers
 from weft.spark.stream.answer_counts import Labels, read_counts
+from weft.spark.stream.counts import COUNTS
 
 # What a rate that people read is taken over: most triggers close no window, so those of a single one would flicker.
 MINUTE = 60.0
@@ -174,7 +175,7 @@ def source_watermarks(observed: Mapping[str, Any], before: Mapping[str, datetime
 def count_answers(observed: Mapping[str, Any], labels: Labels) -> dict[str, int]:
     """The answers of each query that got some; queries that share their answers each get all of them."""
     found: Counter[str] = Counter()
-    told = observed.get("counts")
+    told = observed.get(COUNTS)
     for queries, count in read_counts(told if isinstance(told, list) else [], labels):
         found.update(dict.fromkeys(queries, count) if count else {})
     return dict(found)

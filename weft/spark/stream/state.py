@@ -150,7 +150,8 @@ def answer_parts(work: Bucket, outputs: TriggerOutputs) -> Iterator[tuple[str, p
     for part in work.node.parts if work.slices else ():
         made = None
         if part.id in outputs.projections:
-            made = make_rows(part.final, outputs.projections[part.id], outputs.format, work.columns(part), work.folding)
+            made = make_rows(part.final, outputs.projections[part.id], outputs.format, work.columns(part),
+                             work.folding(part))
         yield from ((part.id, found) for found in (work.fold(part) if made is None else [made]))
 
 

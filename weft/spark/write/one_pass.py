@@ -1,8 +1,8 @@
 """Slices that workers cut, of all scans of a source in one pass over its rows, and the output rows made of them there.
 
-Spark reads the rows and evaluates what each brings to the columns of slices (`Component.lifts`); workers make slices of
-them, Spark sends these on by bucket, and workers fold them and make the output rows: one job for all trees of a source.
-See decision 0033.
+Workers read the rows, or Spark does and sends them; workers evaluate what each brings to the columns of slices
+(`Component.lifts`), or Spark where they cannot, and make slices of them; Spark sends these on by bucket, and workers
+fold them and make the output rows: one job for all trees of a source. See decisions 0033 and 0048.
 """
 
 from __future__ import annotations

@@ -10,12 +10,19 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.final.cut import ComputedColumns, RowColumns, RowCutter
-from weft.final.cut.parquet import FileColumn, FilePart, ParquetRows, ReadingCutter, arrow_type, require_alike
+from weft.final.cut.parquet import (
+    UNREADABLE,
+    FileColumn,
+    FilePart,
+    ParquetRows,
+    ReadingCutter,
+    arrow_type,
+    require_alike,
+)
 from weft.final.project import NeedsSpark
 from weft.final.project.leaves import Value
 from weft.final.prompt import Prompt
@@ -26,6 +33,7 @@ from weft.spark.write.sent_rows import PACKED, TIME, RowsPlan
 
 # With one of these on, Spark finds columns or times of files in another way.
 OTHERWISE = ("spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion")
+PLAIN_TIMES = "spark.sql.parquet.int96AsTimestamp"  # with this one off, Spark refuses times that a worker would read
 LEAST_BYTES, MOST_BYTES = 1 << 22, 1 << 27  # of files that a task reads
 MOST_FILES = 10_000  # that are looked at one by one
 
@@ -50,7 +58,9 @@ def read_rows(source: DataFrame, files: Sequence[str], head: PartialStage, plan:
     spark, time = source.sparkSession, time_column(source, head)
     if time is None or plan.rest or plan.marks or not 0 < len(files) <= MOST_FILES or not is_local(spark):
         return None
-    if any(is_on(spark, name) for name in OTHERWISE) or any("=" in os.path.dirname(path) for path in files):
+    if any(is_on(spark, name) for name in OTHERWISE) or not is_on(spark, PLAIN_TIMES):
+        return None
+    if any("=" in os.path.dirname(path) for path in files):
         return None
     kinds = {field.name: field.dataType.simpleString() for field in source.schema.fields}
     coded = coded_texts(plan)
@@ -59,12 +69,20 @@ def read_rows(source: DataFrame, files: Sequence[str], head: PartialStage, plan:
     try:
         for column in (*columns, time):
             arrow_type(column.kind)
-        with pq.ParquetFile(min(files)) as first:
-            require_alike(min(files), first, (*columns, time))
-        tasks = tuple(share_files(files, count_cores(str(spark.conf.get("spark.master")))))
-    except (KeyError, NeedsSpark, OSError, pa.ArrowException):
+        data = [path for path in files if is_data(path)]
+        with pq.ParquetFile(min(data)) as first:
+            require_alike(min(data), first, (*columns, time))
+        tasks = tuple(share_files(data, count_cores(str(spark.conf.get("spark.master")))))
+    except (NeedsSpark, *UNREADABLE):
         return None
     return ReadRows(spark, ParquetRows(tasks, columns, time, TIME), plan.computed, plan.columns)
+
+
+def is_data(path: str) -> bool:
+    """Whether Spark reads a file that it lists: it lists summaries of Parquet's too, and files without a byte."""
+    name = os.path.basename(path)
+    hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
+    return not hidden and os.path.getsize(path) > 0
 
 
 def time_column(source: DataFrame, head: PartialStage) -> FileColumn | None:
