@@ -18,7 +18,7 @@ from weft.final.fold import middle
 from weft.final.fold.dense import Slices
 from weft.final.fold.middle import find_middles, fold_latest
 from weft.final.fold.partition import fold_columns
-from weft.final.fold.ragged import Span, fold_ragged, number_slices, window_classes
+from weft.final.fold.ragged import Span, fold_ragged, window_classes
 from weft.model.window import Window
 from weft.stages.build import final_stage, for_stream
 from weft.testing.operations import AFFINE
@@ -115,7 +115,7 @@ def sum_of(found: dict) -> dict:
 def test_few_steps_of_long_windows_and_many_of_short_ones_are_read_one_by_one(ranges, steps, middles):
     """A table pays where it has few cells for each answer."""
     shapes = [Window(length, 10) for length in ranges]
-    made = number_slices(Slices(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)))
+    made = Slices(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64))
     found = [(number, each.count) for each in find_middles(made, shapes, range(len(shapes)), Span(0, 10 * steps))
              for number in each.asked]
     assert sorted(found) == sorted(middles)

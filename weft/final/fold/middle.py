@@ -19,7 +19,7 @@ from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.disjoint import reversed_scan
 from weft.final.bags import BagLane
 from weft.final.fold.dense import Slices, WindowAnswers, count_present, first_of_runs
-from weft.final.fold.ragged import Span, Steps, fold_asked, lay_out_steps, number_slices, window_classes
+from weft.final.fold.ragged import SliceLine, Span, Steps, fold_asked, lay_out_steps, window_classes
 from weft.model.window import Window
 
 # How many cells a table has, about; a trigger's windows may have so many middles, and a table so many cells an answer.
@@ -34,15 +34,15 @@ def fold_latest(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane 
     """The answers that `fold_ragged` gives, of windows that have few middles by these."""
     if len(slices.start) == 0:
         return
-    numbered, begins = number_slices(slices), first or [None] * len(windows)
+    line, begins = SliceLine.of(slices, windows), first or [None] * len(windows)
     plain = [lane for lane in lanes if isinstance(lane, Lane)]
     for asked, chosen in window_classes(windows, algorithms):
         apart = list(asked)
-        for middles in find_middles(numbered, windows, asked, span) if len(plain) == len(lanes) else ():
+        for middles in find_middles(line.slices, windows, asked, span) if len(plain) == len(lanes) else ():
             apart = [number for number in apart if number not in middles.asked]
-            yield from fold_middles(numbered, windows, plain, middles, begins)
+            yield from fold_middles(line.slices, windows, plain, middles, begins)
         if apart:
-            yield from fold_asked(numbered, windows, apart, list(zip(lanes, chosen, strict=True)), span, begins)
+            yield from fold_asked(line, windows, apart, list(zip(lanes, chosen, strict=True)), span, begins)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -65,6 +66,30 @@ class Places:
         return np.searchsorted(self.line, key * self.width + np.clip(moment - self.low, 0, self.width - 1))
 
 
+@dataclass(frozen=True)
+class SliceLine:
+    """Slices with keys numbered from 0 on, without gaps, among which moments up to a margin from them are found."""
+
+    slices: Slices
+    margin: int
+
+    @staticmethod
+    def of(slices: Slices, windows: Sequence[Window]) -> SliceLine:
+        """The slices that some windows read."""
+        key = np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1]))
+        return SliceLine(Slices(key, slices.start, slices.rows), max(window.range for window in windows) + 1)
+
+    @cached_property
+    def places(self) -> Places:
+        """Where moments lie."""
+        return Places.of(self.slices, self.margin)
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """How many rows the slices before each place hold."""
+        return np.append(0, np.cumsum(self.slices.rows))
+
+
 def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
                 algorithms: Sequence[Sequence[Algorithm | None]], span: Span,
                 first: Sequence[int | None] | None = None) -> Iterator[WindowAnswers]:
@@ -72,15 +97,10 @@ def fold_ragged(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane 
     its kind; as `fold`, and lanes likewise."""
     if len(slices.start) == 0:
         return
-    numbered = number_slices(slices)
+    line = SliceLine.of(slices, windows)
     for asked, chosen in window_classes(windows, algorithms):
-        yield from fold_asked(numbered, windows, asked, list(zip(lanes, chosen, strict=True)), span,
+        yield from fold_asked(line, windows, asked, list(zip(lanes, chosen, strict=True)), span,
                               first or [None] * len(windows))
-
-
-def number_slices(slices: Slices) -> Slices:
-    """The slices with keys numbered from 0 on, without gaps."""
-    return Slices(np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1])), slices.start, slices.rows)
 
 
 def window_classes(windows: Sequence[Window], algorithms: Sequence[Sequence[Algorithm | None]]
@@ -92,16 +112,14 @@ def window_classes(windows: Sequence[Window], algorithms: Sequence[Sequence[Algo
             yield [reach.window for reach in grid.reaches if reach.rest == rest], chosen
 
 
-def fold_asked(slices: Slices, windows: Sequence[Window], asked: Sequence[int],
+def fold_asked(line: SliceLine, windows: Sequence[Window], asked: Sequence[int],
                folded: Sequence[tuple[Lane | BagLane, Algorithm | None]], span: Span,
                first: Sequence[int | None]) -> Iterator[WindowAnswers]:
-    """The answers of windows of a class, of slices whose keys are numbered."""
-    places = Places.of(slices, max(w.range for w in windows) + 1)
-    counted = np.append(0, np.cumsum(slices.rows))
-    steps = find_steps(slices, windows[asked[-1]], span)
+    """The answers of windows of a class."""
+    steps = find_steps(line.slices, windows[asked[-1]], span)
     few = max(MOST // len(asked), 1)
     for low in range(0, len(steps.end), few):
-        yield from fold_span(steps.cut(low, low + few), asked, windows, places, counted, folded, first)
+        yield from fold_span(steps.cut(low, low + few), asked, windows, line.places, line.counted, folded, first)
 
 
 def find_steps(slices: Slices, window: Window, span: Span) -> Steps:
