@@ -35,6 +35,14 @@ class Lane:
         state = tuple(a[order] for a in self.state)
         return replace(self, state=state, valid=None if self.valid is None else self.valid[order])
 
+    def decode_present(self, state: State, present: np.ndarray | None) -> Decoded:
+        """The values and marks of folds, given how many of their slices have a value, if some have none."""
+        values, marks = self.decode(state)
+        if present is None:
+            return values, marks
+        there = present > 0
+        return values, there.astype(np.int8) if marks is None else np.where(there, marks, NULL).astype(np.int8)
+
 
 def validity(column: pa.Array) -> np.ndarray | None:
     """Which elements are non-null; None when all are."""

@@ -212,11 +212,7 @@ def first_of_runs(place: np.ndarray) -> np.ndarray:
 
 def gather_answers(lane: Lane, state: State, valid: np.ndarray | None, here: np.ndarray) -> Decoded:
     """The values and marks of the answers that exist."""
-    values, marks = lane.decode(tuple(a[here] for a in state))
-    if valid is None:
-        return values, marks
-    there = valid[here] > 0
-    return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)
+    return lane.decode_present(tuple(a[here] for a in state), None if valid is None else valid[here])
 
 
 def cut_answers(grid: Grid, reach: Reach, layout: Layout, low: int, here: np.ndarray, rows: np.ndarray,

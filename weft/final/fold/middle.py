@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from weft.aggregates.monoids.lanes import Decoded, Lane
+from weft.aggregates.monoids.lanes import Lane
 from weft.aggregates.operation import ADD, State, types_of
 from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.disjoint import reversed_scan
@@ -158,15 +158,6 @@ def fold_table(table: KeyTable, low: int, lanes: Sequence[Lane], rows: np.ndarra
         for lane, fold, present in zip(lanes, folds, valid, strict=True):
             state = tuple(a[there] for a in table.window(lane, fold, length))
             marked = None if present is None else table.window(counting, present, length)[0][there]
-            decoded.append(decode_lane(lane, state, marked))
+            decoded.append(lane.decode_present(state, marked))
         if whole.any():
             yield lay_out_steps(window, number, steps, there, held[there], tuple(decoded))
-
-
-def decode_lane(lane: Lane, state: State, present: np.ndarray | None) -> Decoded:
-    """The values and marks of answers, of which some hold no value."""
-    values, marks = lane.decode(state)
-    if present is None:
-        return values, marks
-    there = present > 0
-    return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)

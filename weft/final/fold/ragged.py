@@ -188,11 +188,7 @@ def read_answers(lane: Lane | BagLane, state: State | None, low: np.ndarray, hig
         return lane.over(slice(begin, end))(low[here] - begin, high[here] - begin)
     assert state is not None
     chosen = tuple(a[here] for a in state)
-    if lane.valid is None:
-        return lane.decode(chosen)
-    values, marks = lane.decode(chosen[:-1])
-    there = chosen[-1] > 0
-    return values, there.astype(np.int8) if marks is None else np.where(there, marks, 0).astype(np.int8)
+    return lane.decode(chosen) if lane.valid is None else lane.decode_present(chosen[:-1], chosen[-1])
 
 
 def split_steps(lanes: Sequence[Lane | BagLane], low: np.ndarray, high: np.ndarray) -> Sequence[np.ndarray]:
