@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
     from weft.loom.plan import Plan
 
-# Settings by which Parquet files hold any time as it is.
-EXACT_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-               "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED"}
+# How a session writes times; of its ways, one loses digits.
+TIMES, COARSE, EXACT = "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS"
 
 
 def prepare_run(context: Context, workload: Workload,
@@ -162,7 +161,8 @@ def can_write(spark: SparkSession, sink: AnswerSink, query: Query) -> bool:
 def run_to_compare(context: Context, stages: StageGraph, sink: AnswerSink, tell: Progress) -> None:
     """Write the rows of stages as a run does; the store hears nothing of it."""
     access = RowAccess(context.rows, context.sources.whole_parquet, context.known_rows)
-    with temporary_settings(context.spark, EXACT_TIMES):
+    times = str(context.spark.conf.get(TIMES))
+    with temporary_settings(context.spark, {TIMES: EXACT if times.upper() == COARSE else times}):
         write_results(context.spark, stages, build_parts(stages, context.slices), sink, tell, access)
 
 

@@ -1,4 +1,4 @@
-"""Folds around a middle: the answers are those that are read off slices one by one, whatever the operation."""
+"""Folds around a middle: the answers are those that are read off slices one by one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from tests.unit.final.test_fold import COMPONENTS, received, rows, slices, windows
 from weft.aggregates.component import ROWS, Component
 from weft.aggregates.monoids.lanes import Lane
+from weft.aggregates.operation import ADD, MOMENTS
 from weft.final.algorithms.disjoint import disjoint
 from weft.final.fold import middle
 from weft.final.fold.dense import Slices
+from weft.final.fold.layout import grids
 from weft.final.fold.middle import find_middles, fold_latest
 from weft.final.fold.partition import fold_columns
-from weft.final.fold.ragged import Span, fold_ragged, window_classes
+from weft.final.fold.ragged import Span, fold_ragged
 from weft.model.window import Window
 from weft.stages.build import final_stage, for_stream
 from weft.testing.operations import AFFINE
@@ -83,30 +85,40 @@ def by_window(batches) -> dict:
     return found
 
 
+MADE = Slices(np.array([0, 0, 3, 3, 3]), np.array([0, 40, 10, 45, 50]), np.ones(5, np.int64))
+
+
 @pytest.mark.usefixtures("everywhere")
-def test_operations_in_which_order_matters():
-    rng = np.random.default_rng(4)
-    key = np.sort(rng.integers(0, 7, 300))
-    start = rng.integers(0, 60, 300)
-    order = np.lexsort((start, key))
-    made = Slices(key[order], start[order], np.ones(300, np.int64))
-    state = tuple(rng.integers(1, 4, 300).astype(np.float64) for _ in AFFINE.identity((np.dtype(float),) * 2))
-    lane = Lane(AFFINE, state, None, lambda found: ([pa.array(a) for a in found], None))
-    shapes, span = [Window(20, 5), Window(32, 5), Window(50, 5)], Span(30, 55)
-    algorithms = [[disjoint]] * len(list(window_classes(shapes, [[disjoint]])))
-    found = [{(answers.window, at): [a.to_pylist() for values, _ in answers.lanes for a in values]
-              for at, answers in enumerate(fold(made, shapes, [lane], algorithms[:1], span))}
-             for fold in (fold_latest, fold_ragged)]
-    assert sum_of(found[0]) == sum_of(found[1])
+@pytest.mark.parametrize(("operation", "types", "middles"), [(ADD, 1, True), (AFFINE, 2, False), (MOMENTS, 3, False)])
+def test_operations_that_scan_in_one_pass_have_middles(monkeypatch, operation, types, middles):
+    """The others read slices, whatever the order in which they fold; nobody decodes what is not there."""
+    sizes: list[int] = []
+
+    def decode(state):
+        sizes.append(len(state[0]))
+        return [pa.array(a) for a in state], None
+
+    lane = Lane(operation, tuple(np.arange(5.0) + i for i in range(types)), None, decode)
+    shapes, span = [Window(20, 10), Window(35, 10), Window(400, 10)], Span(50, 90)
+    algorithms = [[disjoint]] * len(list(grids(shapes)))
+    asked: list = []
+    fold_asked = middle.fold_asked
+    monkeypatch.setattr(middle, "fold_asked", lambda *given: asked.append(given[2]) or fold_asked(*given))
+    ours, theirs = ({(found.window, int(row), int(first)): [a.to_pylist() for values, _ in found.lanes for a in values]
+                     for found in fold(MADE, shapes, [lane], algorithms, span)
+                     for row, first in zip(MADE.key[found.row[:1]], found.first[:1], strict=True)}
+                    for fold in (fold_latest, fold_ragged))
+    assert ours.keys() == theirs.keys() if middles else ours == theirs
+    assert bool(asked) != middles and all(sizes)
 
 
-def sum_of(found: dict) -> dict:
-    """The values of each window, in order."""
-    every: dict = {}
-    for (window, _), lanes in sorted(found.items()):
-        for place, values in enumerate(lanes):
-            every.setdefault((window, place), []).extend(values)
-    return every
+def test_keys_that_no_window_holds_take_no_room():
+    """They are kept for windows of another class."""
+    many = Slices(np.arange(1000), np.where(np.arange(1000) % 100 == 7, 90, -10_000), np.ones(1000, np.int64))
+    lane = Lane(ADD, (np.arange(1000.0),), None, lambda state: ([pa.array(state[0])], None))
+    (found,) = fold_latest(many, [Window(60, 10)], [lane], [[disjoint]], Span(90, 120))
+    assert (many.key[found.row] == np.arange(7, 1000, 100)).all() and len(found.rows) == 30
+    assert found.lanes[0][0][0].to_pylist() == [float(key) for key in range(7, 1000, 100) for _ in range(3)]
 
 
 @pytest.mark.parametrize(("ranges", "steps", "middles"), [

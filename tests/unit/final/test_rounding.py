@@ -16,6 +16,7 @@ from weft.final.algorithms.bulk import Bulk
 from weft.final.algorithms.sequential import dense_feed
 from weft.final.choose import read_by
 from weft.final.fold.dense import Slices
+from weft.final.fold.middle import fold_latest
 from weft.final.fold.ragged import Span, fold_ragged
 from weft.model.window import Window
 
@@ -102,7 +103,7 @@ def test_many_long_ranges_keep_the_bound(algorithm):
         assert abs(found - total).max() <= BOUND * total
 
 
-def test_a_stream_reads_long_windows_of_doubles_within_the_bound():
+def test_a_stream_reads_long_windows_of_doubles_within_the_bound(monkeypatch):
     """Nobody knows how many slices a window of a stream will hold, so what reads them must take any number."""
     price = Component("add", ("sum(price)",), "double")
     assert read_by(price, [10], ()) == disjoint.card.name
@@ -113,3 +114,7 @@ def test_a_stream_reads_long_windows_of_doubles_within_the_bound():
     [[found]] = [values for values, _ in answers.lanes]
     total = math.fsum(values[-262_144:].tolist())
     assert abs(found - total).max() <= BOUND * total
+    monkeypatch.setattr("weft.final.fold.middle.MOST_CELLS", LINE)
+    [answers] = fold_latest(slices, [window], [lane], [[disjoint]], Span(LINE - 1, LINE))
+    [[around]] = [values for values, _ in answers.lanes]
+    assert abs(around - total).max() <= BOUND * total

@@ -2,7 +2,7 @@
 
 Windows that end soon after one another and are long have a moment in common: the end of the first of them. Each is what
 it holds before that moment and what it holds after it, and all of these are running folds over cells of a slide, kept
-as a table of keys and cells. So no slice is looked for, and an answer takes one combine, whatever the operation.
+as a table of keys and cells. So no slice is looked for, and an answer takes one combine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.final.algorithms.base import Algorithm
 from weft.final.algorithms.disjoint import reversed_scan
 from weft.final.bags import BagLane
 from weft.final.fold.dense import Slices, WindowAnswers, count_present, first_of_runs
-from weft.final.fold.ragged import SliceLine, Span, Steps, fold_asked, lay_out_steps, window_classes
+from weft.final.fold.ragged import SliceLine, Span, Steps, fold_asked, lay_out_steps, renumber_keys, window_classes
 from weft.model.window import Window
 
 # How many cells a table has, about; a trigger's windows may have so many middles, and a table so many cells an answer.
@@ -31,11 +31,14 @@ MOST_CELLS = 8
 def fold_latest(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane | BagLane],
                 algorithms: Sequence[Sequence[Algorithm | None]], span: Span,
                 first: Sequence[int | None] | None = None) -> Iterator[WindowAnswers]:
-    """The answers that `fold_ragged` gives, of windows that have few middles by these."""
+    """The answers that `fold_ragged` gives, of windows that have few middles by these.
+
+    Without a ufunc, as of moments, running folds take several passes over all cells, so that slices are read instead.
+    """
     if len(slices.start) == 0:
         return
     line, begins = SliceLine.of(slices, windows), first or [None] * len(windows)
-    plain = [lane for lane in lanes if isinstance(lane, Lane)]
+    plain = [lane for lane in lanes if isinstance(lane, Lane) and lane.operation.ufunc]
     for asked, chosen in window_classes(windows, algorithms):
         apart = list(asked)
         for middles in find_middles(line.slices, windows, asked, span) if len(plain) == len(lanes) else ():
@@ -74,20 +77,22 @@ def find_middles(slices: Slices, windows: Sequence[Window], asked: Sequence[int]
 def fold_middles(slices: Slices, windows: Sequence[Window], lanes: Sequence[Lane], middles: Middles,
                  first: Sequence[int | None]) -> Iterator[WindowAnswers]:
     """The answers of windows around a middle, some keys at a time."""
-    window = windows[middles.asked[-1]]
-    width = window.range // window.slide + 1
+    slide, longest = windows[middles.asked[-1]].slide, windows[middles.asked[-1]].range
+    low, high = middles.begin - longest, middles.begin + (middles.count - 1) * slide
+    held = np.flatnonzero((slices.start >= low) & (slices.start < high))
+    key, width = renumber_keys(slices.key[held]), longest // slide + 1
     few = max(CELLS // (width + middles.count), 1)
-    for low in range(0, int(slices.key[-1]) + 1, few):
-        begin, end = np.searchsorted(slices.key, (low, low + few)).tolist()
-        key = slices.key[begin:end] - low
-        table = KeyTable(key, slices.start[begin:end], middles, window.slide, window.range % window.slide, width)
-        shares = [lane.ordered(slice(begin, end)) for lane in lanes]
-        yield from fold_table(table, begin, shares, slices.rows[begin:end], windows, first)
+    for number in range(0, int(key[-1]) + 1 if len(key) else 0, few):
+        begin, end = np.searchsorted(key, (number, number + few)).tolist()
+        mine = held[begin:end]
+        table = KeyTable(key[begin:end] - number, slices.start[mine], mine, middles, slide, longest % slide, width)
+        yield from fold_table(table, [lane.ordered(mine) for lane in lanes], slices.rows[mine], windows, first)
 
 
 @dataclass(frozen=True)
 class KeyTable:
     """Slices of some keys, numbered from 0, as a table: `width` cells before the middle and one for each step from it.
+    `row` says which slices of all these are.
 
     The cells before it begin where windows begin, which is `rest` before a step. The last of them is empty where that
     is nothing, and so is the first step's: what a window holds after the middle lies in the steps before its own.
@@ -95,6 +100,7 @@ class KeyTable:
 
     key: np.ndarray
     start: np.ndarray
+    row: np.ndarray
     middles: Middles
     slide: int
     rest: int
@@ -106,23 +112,19 @@ class KeyTable:
         return int(self.key[-1]) + 1, self.width + self.middles.count
 
     @cached_property
-    def placed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which slices lie in the table, and where, by key and time."""
+    def place(self) -> np.ndarray:
+        """Where each slice lies, by key and time."""
         apart = self.start - self.middles.begin
         before = (apart + self.rest) // self.slide + self.width - 1
         after = apart // self.slide + self.width + 1
-        cell = np.where(apart < 0, before, after)
-        there = np.flatnonzero((cell >= 0) & (cell < self.shape[1]))
-        return there, self.key[there] * self.shape[1] + cell[there]
+        return self.key * self.shape[1] + np.where(apart < 0, before, after)
 
     def fold(self, lane: Lane) -> tuple[State, State]:
         """For each key and cell before the middle, the fold from it to the middle; for each step, that up to it."""
-        there, place = self.placed
-        state, run = tuple(a[there] for a in lane.state), first_of_runs(place)
+        run = first_of_runs(self.place)
         cells = lane.operation.empty(types_of(lane.state), self.shape[0] * self.shape[1])
-        if len(place):
-            for target, value in zip(cells, lane.operation.reduce_runs(state, run), strict=True):
-                target[place[run]] = value
+        for target, value in zip(cells, lane.operation.reduce_runs(lane.state, run), strict=True):
+            target[self.place[run]] = value
         tables = tuple(a.reshape(self.shape) for a in cells)
         return (reversed_scan(lane.operation, tuple(a[:, : self.width] for a in tables)),
                 lane.operation.scan(tuple(a[:, self.width :] for a in tables), 1))
@@ -133,31 +135,32 @@ class KeyTable:
         before, after = tuple(a[:, begin : begin + count] for a in folds[0]), folds[1]
         return tuple(a.reshape(-1) for a in lane.operation.combine(before, after))
 
-    def steps(self, low: int) -> Steps:
-        """The steps of all keys, whose slices are numbered from `low` on."""
+    def steps(self) -> Steps:
+        """The steps of all keys."""
         keys, count = self.shape[0], self.middles.count
         ends = self.middles.begin + np.arange(count) * self.slide
-        row = np.searchsorted(self.key, np.arange(keys)) + low
+        row = self.row[np.searchsorted(self.key, np.arange(keys))]
         return Steps(np.repeat(np.arange(keys), count), np.tile(ends, keys), np.repeat(row, count))
 
 
-def fold_table(table: KeyTable, low: int, lanes: Sequence[Lane], rows: np.ndarray, windows: Sequence[Window],
+def fold_table(table: KeyTable, lanes: Sequence[Lane], rows: np.ndarray, windows: Sequence[Window],
                first: Sequence[int | None]) -> Iterator[WindowAnswers]:
     """The answers of a table's windows."""
     counting = Lane(ADD, (rows,), None, lambda state: ([], None))
     counts, folds = table.fold(counting), [table.fold(lane) for lane in lanes]
     valid = [None if lane.valid is None else table.fold(count_present(lane)) for lane in lanes]
-    steps = table.steps(low)
+    steps = table.steps()
     for number in table.middles.asked:
         window, begin = windows[number], first[number]
         length = window.range // window.slide
         (held,) = table.window(counting, counts, length)
         whole = held > 0 if begin is None else (held > 0) & (steps.end - window.range >= begin)
+        if not whole.any():
+            continue
         there = slice(None) if whole.all() else np.flatnonzero(whole)
         decoded = []
         for lane, fold, present in zip(lanes, folds, valid, strict=True):
             state = tuple(a[there] for a in table.window(lane, fold, length))
             marked = None if present is None else table.window(counting, present, length)[0][there]
             decoded.append(lane.decode_present(state, marked))
-        if whole.any():
-            yield lay_out_steps(window, number, steps, there, held[there], tuple(decoded))
+        yield lay_out_steps(window, number, steps, there, held[there], tuple(decoded))

@@ -66,6 +66,11 @@ class Places:
         return np.searchsorted(self.line, key * self.width + np.clip(moment - self.low, 0, self.width - 1))
 
 
+def renumber_keys(key: np.ndarray) -> np.ndarray:
+    """Keys in order, numbered from 0 on, without gaps."""
+    return np.cumsum(np.append(0, key[1:] != key[:-1])) if len(key) else key
+
+
 @dataclass(frozen=True)
 class SliceLine:
     """Slices with keys numbered from 0 on, without gaps, among which moments up to a margin from them are found."""
@@ -76,8 +81,8 @@ class SliceLine:
     @staticmethod
     def of(slices: Slices, windows: Sequence[Window]) -> SliceLine:
         """The slices that some windows read."""
-        key = np.cumsum(np.append(0, slices.key[1:] != slices.key[:-1]))
-        return SliceLine(Slices(key, slices.start, slices.rows), max(window.range for window in windows) + 1)
+        margin = max(window.range for window in windows) + 1
+        return SliceLine(Slices(renumber_keys(slices.key), slices.start, slices.rows), margin)
 
     @cached_property
     def places(self) -> Places:

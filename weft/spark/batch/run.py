@@ -15,6 +15,7 @@ from weft.model.window import Window
 from weft.spark.stages.answer import run_answer
 from weft.spark.stages.final import run_final
 from weft.spark.stages.partial import derive_slices
+from weft.spark.stages.partitions import keep_rows
 from weft.stages.build import answer_all, narrow_final, value_column
 
 QUERY = "__weft_query"
@@ -114,7 +115,7 @@ class Results(Mapping[str, DataFrame]):
         self._check()
         for slices in (*part.above, part.slices):
             if not any(slices is kept for kept in self._kept):
-                self._kept.append(slices.persist())
+                self._kept.append(keep_rows(slices))
         return part.only(asked).result()
 
     def __iter__(self) -> Iterator[str]:

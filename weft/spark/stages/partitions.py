@@ -1,12 +1,16 @@
-"""How rows for workers are shared out to partitions."""
+"""How rows are shared out to partitions, those for workers and those that are kept."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from weft.spark.session.session import temporary_settings
 from weft.spark.session.workers import count_cores, is_local
 
 PARTITIONS = "spark.sql.shuffle.partitions"
+# Whether Spark may join small partitions of rows that it keeps. By itself it keeps two hundred of a few rows, and each
+# reader that moves them by key writes two hundred files for each of these.
+JOINS_KEPT = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
 # Partitions that are few: so many a core of this machine, so many in all of a cluster whose cores nobody knows.
 FEW_A_CORE, FEW = 4, 32
 
@@ -14,6 +18,12 @@ FEW_A_CORE, FEW = 4, 32
 def shuffle_partitions(spark: SparkSession) -> int:
     """How many partitions a session makes of rows that it moves."""
     return int(str(spark.conf.get(PARTITIONS)))
+
+
+def keep_rows(rows: DataFrame) -> DataFrame:
+    """Have Spark keep rows that are read several times, in as few partitions as it likes."""
+    with temporary_settings(rows.sparkSession, JOINS_KEPT):
+        return rows.persist()
 
 
 def repartition_evenly(rows: DataFrame, *columns: str) -> DataFrame:

@@ -23,6 +23,7 @@ from weft.model.graph import StageGraph
 from weft.spark.batch.run import QUERY, AnswerPart, share_answers
 from weft.spark.session.jobs import run_jobs
 from weft.spark.session.settings import is_on
+from weft.spark.stages.partitions import keep_rows
 from weft.spark.write.answers import PartAnswers, Progress, query_names
 from weft.spark.write.one_pass import OnePass, RowAccess, plan_passes
 from weft.spark.write.spares import Spares
@@ -164,7 +165,7 @@ def cached_slices(parts: tuple[AnswerPart, ...]) -> Iterator[None]:
     """Keep the slices, and the answers of trees, that have several readers while they are read."""
     shared = find_shared_slices(parts)
     for slices in shared:
-        slices.persist()
+        keep_rows(slices)
     try:
         yield
     finally:
