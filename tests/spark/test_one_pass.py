@@ -18,7 +18,7 @@ from weft.io.sinks import NoopSink
 from weft.optimize.groupings import may_derive
 from weft.spark.batch.run import build_parts
 from weft.spark.session.session import temporary_settings
-from weft.spark.stages.partitions import PARTITIONS, repartition_evenly
+from weft.spark.stages.partitions import JOINS_KEPT, PARTITIONS, keep_rows, repartition_evenly
 from weft.spark.statistics.observe import SizeObserver
 from weft.spark.write import one_pass, write
 
@@ -184,3 +184,16 @@ def test_spark_joins_no_partitions_of_workers_where_these_are_few(spark, partiti
     with temporary_settings(spark, {PARTITIONS: partitions, "spark.sql.adaptive.enabled": "true"}):
         rows = repartition_evenly(spark.range(1000), "id").selectExpr("spark_partition_id() AS task")
         assert len({row["task"] for row in rows.collect()}) == tasks
+
+
+def test_kept_rows_lie_in_few_partitions(spark):
+    """Whatever the session says of moved rows; its settings stay as they are."""
+    (name,) = JOINS_KEPT
+    before = spark.conf.get(name)
+    with temporary_settings(spark, {PARTITIONS: "60", "spark.sql.adaptive.enabled": "true"}):
+        kept = keep_rows(spark.range(1000).groupBy("id").count())
+        try:
+            assert len({row["task"] for row in kept.selectExpr("spark_partition_id() AS task").collect()}) < 10
+        finally:
+            kept.unpersist()
+    assert spark.conf.get(name) == before
