@@ -53,7 +53,8 @@ def count_answers(stream) -> int:
     return sum(count for counts in told.values() for _, count in counts)
 
 
-@pytest.mark.parametrize("names", [["by_day", "large"], ["by_day", "large", "names"]])
+@pytest.mark.parametrize("names", [pytest.param(["by_day", "large"], marks=pytest.mark.long),
+                                   ["by_day", "large", "names"]])
 @pytest.mark.usefixtures("interpreted")
 def test_rows_made_by_workers_and_by_spark_are_the_batch_runs_together(spark, tmp_path, names):
     """Some buckets of a trigger hold days that only Spark writes; dead letters come in the same report."""
